@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ComposeFile } from '../image/compose'
+import { temporaryFolder } from '../support/folder'
 import { marked, versions } from './support/pages'
 
 for (const page of versions('docker')) {
-  test(`the settings are all that the compose files want: ${page.path}`, async t => {
-    const folder = await mkdtemp(join(tmpdir(), 'relay-docs-'))
-    t.after(() => rm(folder, { recursive: true, force: true }))
+  test(`the settings are all that the compose files want: ${page.path}`, async () => {
+    const folder = temporaryFolder()
     const settings = async (): Promise<Record<string, string>> => {
       const lines = (await readFile(join(folder, '.env'), 'utf8')).trim().split('\n')
       return Object.fromEntries(lines.map(line => {

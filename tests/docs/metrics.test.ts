@@ -1,11 +1,11 @@
 import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { isObject } from '../../src/lib/shape'
 import { toBody } from '../../src/alerts/post'
+import { temporaryFolder } from '../support/folder'
 import { missing, promtool } from '../support/promtool'
 import { startRelay } from '../support/relay'
 import { record } from './support/json'
@@ -91,13 +91,10 @@ describe('the alert rules', () => {
 
 describe('the dashboard', () => {
   const expressions: string[] = []
-  let folder = ''
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'relay-dashboard-'))
     expressions.push(...expressionsIn(JSON.parse(await readFile(dashboard, 'utf8'))))
   })
-  after(() => rm(folder, { recursive: true }))
 
   test('uses metrics that are there, and all of them', () => {
     assert(expressions.length > 20)
@@ -107,7 +104,7 @@ describe('the dashboard', () => {
   })
 
   test('has expressions that Prometheus can read', { skip: missing }, async () => {
-    const file = join(folder, 'rules.yml')
+    const file = join(temporaryFolder(), 'rules.yml')
     const list = expressions.map((expression, index) => ({ record: `expression:${index}`, expr: expression.replaceAll('$__rate_interval', '5m') }))
     await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules: list }] }))
     const { code, text } = await promtool(['check', 'rules', file])

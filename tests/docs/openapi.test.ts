@@ -1,22 +1,16 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020'
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
-import { describe, test, type TestContext } from 'node:test'
+import { describe, test } from 'node:test'
 import { isObject, type JsonObject } from '../../src/lib/shape'
+import { relayFor } from '../integration/webhook/support'
+import { serve } from '../support/listen'
 import { assertConforming, document, documentedPath, documentedPaths, fieldsOf, methods, placeOf, schemaProblems, source, type Place } from '../support/openapi'
-import { read, startRelay, type RelayOptions, type TestRelay } from '../support/relay'
+import { read } from '../support/relay'
 
 const group = '123456'
-
-async function relayFor(t: TestContext, options?: RelayOptions): Promise<TestRelay> {
-  const relay = await startRelay(options)
-  t.after(() => relay.stop())
-  return relay
-}
 
 /** Every object below this one, references not followed. */
 function* objectsBelow(pointer: string, value: unknown): Generator<Place> {
@@ -169,19 +163,14 @@ describe('the schema of a request', () => {
 test('a command is posted as described', async t => {
   const bodies: unknown[] = []
   const headers: JsonObject[] = []
-  const callback = createServer((request, response) => {
+  const commandCallbackUrl = await serve(t, (request, response) => {
     headers.push(Object.fromEntries(Object.entries(request.headers).filter(([name]) => name.startsWith('webhook-'))))
     void json(request).then(body => {
       bodies.push(body)
       response.setHeader('content-type', 'application/json').end('{"reply":"pong"}')
     })
   })
-  await once(callback.listen(0, '127.0.0.1'), 'listening')
-  t.after(() => callback.close())
-  const address = callback.address()
-  assert(isObject(address))
-  const config = { commandCallbackUrl: `http://127.0.0.1:${String(address.port)}/`, commandCallbackSecret: 'a secret' }
-  const { simulator } = await relayFor(t, { config })
+  const { simulator } = await relayFor(t, { config: { commandCallbackUrl, commandCallbackSecret: 'a secret' } })
   simulator.say({ group, user: '10001', text: '#ping hello' })
   simulator.say({ user: '10001', text: '#ping ' })
   await simulator.until(({ ledger }) => ledger.length === 2)

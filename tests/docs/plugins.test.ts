@@ -1,13 +1,14 @@
 import { type Context, type Plugin } from 'koishi'
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { realpathSync } from 'node:fs'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import ts from 'typescript'
 import type * as source from '../../src'
+import { temporaryFolder } from '../support/folder'
 import { startRelay } from '../support/relay'
 import { until } from '../support/until'
 import { post, texts } from '../integration/hooks/support'
@@ -15,7 +16,8 @@ import { record } from './support/json'
 import { marked, repository, versions } from './support/pages'
 
 const name = 'koishi-plugin-message-relay'
-let folder = ''
+// In it nothing can be imported but Koishi, the package and what the package depends on.
+const folder = realpathSync(temporaryFolder())
 
 function run(command: string, args: readonly string[], cwd: string): string {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' })
@@ -24,8 +26,6 @@ function run(command: string, args: readonly string[], cwd: string): string {
 }
 
 before(async () => {
-  // In it nothing can be imported but Koishi, the package and what the package depends on.
-  folder = await realpath(await mkdtemp(join(tmpdir(), 'relay-plugins-')))
   run(process.execPath, ['scripts/declarations.mjs'], repository)
   // It is built already. To build it again would pull it from under tests that run beside this one.
   const file = run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], repository).trim()
@@ -37,7 +37,6 @@ before(async () => {
     await symlink(join(repository, 'node_modules', each), join(folder, 'node_modules', each))
   }
 })
-after(() => rm(folder, { recursive: true, force: true }))
 
 /** Compiles plugins against the types of the package, all at once, because reading the types takes long, and loads them. */
 async function load(plugins: readonly { name: string, text: string }[]): Promise<Plugin.Object<Context>[]> {

@@ -1,10 +1,10 @@
 import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { temporaryFolder } from '../support/folder'
 import { record, records } from './support/json'
 import { anchors, pageAt, pages, repository } from './support/pages'
 
@@ -75,37 +75,30 @@ test('a release moves the tag by which workflows name the Action', () => {
   const steps = records(record(record(record(load(read('.github/workflows/release.yml'))).jobs).publish).steps)
   const command = steps.map(({ run }) => String(run)).find(run => run.startsWith('git tag'))
   assert(command)
-  const folder = mkdtempSync(join(tmpdir(), 'relay-tags-'))
-  try {
-    const shell = (text: string): string => {
-      const env = { ...process.env, VERSION: version, GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@x', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@x' }
-      const { status, stdout, stderr } = spawnSync('bash', ['-ec', text], { cwd: folder, encoding: 'utf8', env })
-      assert.equal(status, 0, stderr)
-      return stdout.trim()
-    }
-    shell('git init -q --bare origin.git && git init -q . && git remote add origin origin.git')
-    for (const release of ['first', 'second']) {
-      shell(`git commit -q --allow-empty -m ${release}`)
-      shell(command)
-      assert.equal(shell(`git -C origin.git log -1 --format=%s ${major}`), release)
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+  const folder = temporaryFolder()
+  const shell = (text: string): string => {
+    const names = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@x', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@x' }
+    const env = { ...process.env, ...names, VERSION: version }
+    const { status, stdout, stderr } = spawnSync('bash', ['-ec', text], { cwd: folder, encoding: 'utf8', env })
+    assert.equal(status, 0, stderr)
+    return stdout.trim()
+  }
+  shell('git init -q --bare origin.git && git init -q . && git remote add origin origin.git')
+  for (const release of ['first', 'second']) {
+    shell(`git commit -q --allow-empty -m ${release}`)
+    shell(command)
+    assert.equal(shell(`git -C origin.git log -1 --format=%s ${major}`), release)
   }
 })
 
 describe('the notes of a release', () => {
   const run = (changelog: string): { status: number | null, stdout: string } => {
-    const folder = mkdtempSync(join(tmpdir(), 'relay-notes-'))
-    try {
-      mkdirSync(join(folder, 'scripts'))
-      for (const name of ['notes.mjs', 'pack.mjs']) copyFileSync(join(repository, 'scripts', name), join(folder, 'scripts', name))
-      writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'x', version: '2.1.0' }))
-      writeFileSync(join(folder, 'CHANGELOG.md'), changelog)
-      return spawnSync(process.execPath, ['scripts/notes.mjs'], { cwd: folder, encoding: 'utf8' })
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+    const folder = temporaryFolder()
+    mkdirSync(join(folder, 'scripts'))
+    for (const name of ['notes.mjs', 'pack.mjs']) copyFileSync(join(repository, 'scripts', name), join(folder, 'scripts', name))
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'x', version: '2.1.0' }))
+    writeFileSync(join(folder, 'CHANGELOG.md'), changelog)
+    return spawnSync(process.execPath, ['scripts/notes.mjs'], { cwd: folder, encoding: 'utf8' })
   }
 
   test('are the section of its version', () => {

@@ -2,12 +2,11 @@ import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { Simulator } from '../../simulator'
-import { listen } from '../support/listen'
+import { serve } from '../support/listen'
 import { until } from '../support/until'
 import { record, records } from './support/json'
 import { marked, pageAt, repository, versions } from './support/pages'
@@ -182,9 +181,7 @@ describe('a recipe for a shell', { timeout: 120_000 }, () => {
   })
 
   test('sends a picture that the platform fetches, and one that it cannot reach', async t => {
-    const server = createServer((_, response) => response.setHeader('content-type', 'image/png').end(png))
-    t.after(() => server.close())
-    const url = `http://127.0.0.1:${await listen(server)}`
+    const url = await serve(t, (_, response) => response.setHeader('content-type', 'image/png').end(png))
     for (const mark of ['recipe-picture', 'recipe-snapshot']) {
       const [picture, ...others] = await partsOf(() => run(mark, { change: script => script.replace('https://ci.example.com', url) }))
       assert.deepEqual([picture?.type, others], ['image', []])

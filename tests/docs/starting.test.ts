@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { Simulator, type SimulatorOptions } from '../../simulator'
+import { temporaryFolder } from '../support/folder'
 import { end, freePort } from '../support/process'
 import { until } from '../support/until'
 import { record } from './support/json'
@@ -101,7 +101,7 @@ class KoishiBot {
 
   /** The packages of the repository stand for those that a package manager would have brought. */
   static async install(): Promise<KoishiBot> {
-    const folder = await mkdtemp(join(tmpdir(), 'relay-docs-'))
+    const folder = temporaryFolder()
     const modules = join(folder, 'node_modules')
     await mkdir(modules)
     for (const name of await readdir(join(repository, 'node_modules'))) await symlink(join(repository, 'node_modules', name), join(modules, name))
@@ -130,6 +130,5 @@ class KoishiBot {
       process.kill(-this.process.pid, 'SIGKILL')
       await end(this.process)
     }
-    await rm(this.folder, { recursive: true, force: true })
   }
 }

@@ -3,13 +3,12 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { resolveSettings } from '../../src/config/settings'
 import { record } from '../docs/support/json'
 import { repository } from '../docs/support/pages'
-import { listen } from '../support/listen'
+import { serve } from '../support/listen'
 import { ComposeFile, variables } from './compose'
 
 // `npm run check:image` carries out the Dockerfile, which takes too long for each run of the tests.
@@ -65,11 +64,10 @@ describe('the health check of the image', () => {
   for (const path of ['', 'relay', '/relay', '/a/relay/']) {
     test(`asks below WEBHOOK_PATH=${path}, as the relay reads it`, async t => {
       const { settings } = resolveSettings({}, { WEBHOOK_PATH: path })
-      const server = createServer(({ url }, response) => {
+      const address = await serve(t, ({ url }, response) => {
         response.writeHead(url === `${settings.path}/healthz` ? 200 : 404).end()
       })
-      t.after(() => server.close())
-      const env = { PATH: process.env.PATH, WEBHOOK_PORT: String(await listen(server)), WEBHOOK_PATH: path }
+      const env = { PATH: process.env.PATH, WEBHOOK_PORT: new URL(address).port, WEBHOOK_PATH: path }
       const check = spawn('sh', ['-c', command], { env, stdio: 'inherit' })
       assert.deepEqual(await once(check, 'exit'), [0, null])
     })

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { RelayProcess } from '../faults/process'
 import type { AdapterEntry } from '../support/adapter'
+import { temporaryFolder } from '../support/folder'
 import { apiKey } from '../support/relay'
 import { until } from '../support/until'
 import { callerOf } from './caller'
@@ -74,7 +72,7 @@ describe('after kill -9', { concurrency: 2 }, () => {
 
     test(`${name} has what was open once, or says that it is unknown, sends the rest in its order, and knows keys`, async t => {
       const { server, adapter, chats: [open, lost, keyed], sending, arrived } = await start()
-      const folder = await mkdtemp(join(tmpdir(), 'relay-kill-'))
+      const folder = temporaryFolder()
       const launch = async (): Promise<RelayProcess> => {
         const config = { chatApiTimeout: 4, chatSettleTime: 1 }
         const launched = await RelayProcess.start({ apiKey, platform: { adapter }, folder, config })
@@ -85,7 +83,6 @@ describe('after kill -9', { concurrency: 2 }, () => {
       t.after(async () => {
         await process.end('SIGKILL')
         await server.stop()
-        await rm(folder, { recursive: true, force: true })
       })
       const { send, queue, reaches } = callerOf(() => process, open)
       const texts = (chat: string): string[] => arrived().flatMap(({ to, text }) => to === chat ? [text] : [])

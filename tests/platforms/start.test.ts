@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { fieldsOf } from '../../src/lib/shape'
 import { RelayProcess } from '../faults/process'
+import { temporaryFolder } from '../support/folder'
 import { apiKey } from '../support/relay'
 import { until } from '../support/until'
 import { callerOf, type Caller } from './caller'
@@ -12,14 +10,12 @@ import { group, refuse, Telegram } from './telegram'
 
 /** A process with the adapter of Telegram, in which a minute takes a second. */
 async function start(t: TestContext, telegram: Telegram, more: object): Promise<Caller> {
-  const folder = await mkdtemp(join(tmpdir(), 'relay-start-'))
   const { name, config } = telegram.adapter
   const adapter = { name, config: { ...config, ...more } }
-  const process = await RelayProcess.start({ apiKey, platform: { adapter }, folder, haste: 60, config: {} })
+  const process = await RelayProcess.start({ apiKey, platform: { adapter }, folder: temporaryFolder(), haste: 60, config: {} })
   t.after(async () => {
     await process.end('SIGKILL')
     await telegram.server.stop()
-    await rm(folder, { recursive: true, force: true })
   })
   return callerOf(() => process, `telegram:group:${group}`)
 }

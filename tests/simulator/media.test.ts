@@ -4,7 +4,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { folder, record, serve, startWithClient, text } from './support'
+import { temporaryFolder } from '../support/folder'
+import { serve } from '../support/listen'
+import { record, startWithClient, text } from './support'
 
 const bytes = Buffer.from('not really a picture, 但有字节')
 const sha256 = createHash('sha256').update(bytes).digest('hex')
@@ -13,7 +15,7 @@ const image = (file: string, more = {}): object => ({ type: 'image', data: { fil
 
 test('the ledger tells size and hash of the bytes really read, in every form', async t => {
   const { simulator, client } = await startWithClient(t)
-  const path = join(await folder(t), '图 1.png')
+  const path = join(temporaryFolder(), '图 1.png')
   await writeFile(path, bytes)
   const origin = await serve(t, (_, response) => response.end(bytes))
   const base64 = bytes.toString('base64')
@@ -54,7 +56,7 @@ test('a link to another machine is recorded but never fetched, nor is a redirect
 
 test('what cannot be read is an execution error and delivers nothing', async t => {
   const { simulator, client } = await startWithClient(t)
-  const directory = await folder(t)
+  const directory = temporaryFolder()
   await writeFile(join(directory, 'empty'), '')
   const origin = await serve(t, (_, response) => response.writeHead(404).end('no'))
   const sources = [
@@ -72,7 +74,7 @@ test('what cannot be read is an execution error and delivers nothing', async t =
 
 test('without a shared disk paths are not found, but what was downloaded there is', async t => {
   const { simulator, client } = await startWithClient(t, { sharedDisk: false })
-  const path = join(await folder(t), 'a.bin')
+  const path = join(temporaryFolder(), 'a.bin')
   await writeFile(path, bytes)
   for (const file of [path, pathToFileURL(path).href]) {
     const answer = await client.call('upload_group_file', { group_id: 123456, file, name: 'a' })

@@ -3,7 +3,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { Simulator } from '../../simulator'
-import { folder, rawRequest, record, records, start, startWithClient, text, Client } from './support'
+import { temporaryFolder } from '../support/folder'
+import { rawRequest, record, records, start, startWithClient, text, Client } from './support'
 
 const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
 
@@ -149,7 +150,7 @@ test('a picture is served as one, whole or in part', async t => {
 
 test('a file that is no picture is only saved, never shown', async t => {
   const { simulator, client } = await startWithClient(t)
-  const path = join(await folder(t), 'a.html')
+  const path = join(temporaryFolder(), 'a.html')
   await writeFile(path, '<script>alert(1)</script>')
   await client.call('upload_group_file', { group_id: 123456, file: path, name: '报告 (1).html' })
   const [file] = await parts(simulator)

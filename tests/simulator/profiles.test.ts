@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { test } from 'node:test'
 import type { ProfileName } from '../../simulator'
-import { folder, record, serve, startWithClient, text, type Client, type Frame } from './support'
+import { temporaryFolder } from '../support/folder'
+import { serve } from '../support/listen'
+import { record, startWithClient, text, type Client, type Frame } from './support'
 
 // As the sources of the implementations have it.
 type Case = 'parameter' | 'execution' | 'unknown' | 'muted' | 'notMember' | 'tooFast' | 'loggedOut' | 'swallowed' | 'timeout'
@@ -140,7 +142,7 @@ const forms: Record<ProfileName, Record<'image' | 'record' | 'video' | 'upload',
 for (const profile of names) {
   test(`${profile} takes the file forms of the table and no others`, async t => {
     const { simulator, client } = await startWithClient(t, { profile })
-    const path = join(await folder(t), 'a.bin')
+    const path = join(temporaryFolder(), 'a.bin')
     await writeFile(path, 'bytes')
     const origin = await serve(t, (_, response) => response.end('bytes'))
     const sources: Record<string, string> = {
@@ -167,7 +169,7 @@ for (const profile of names) {
 }
 
 test('of a mixed message only the part that stands alone arrives', async t => {
-  const path = join(await folder(t), 'a.mp4')
+  const path = join(temporaryFolder(), 'a.mp4')
   await writeFile(path, 'film')
   for (const type of ['video', 'record', 'file']) {
     const { simulator, client } = await startWithClient(t)

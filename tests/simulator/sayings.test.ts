@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { folder, record, records, startWithClient, text, type Client, type Frame } from './support'
+import { temporaryFolder } from '../support/folder'
+import { record, records, startWithClient, text, type Client, type Frame } from './support'
 
 const event = (client: Client, id: number): Promise<Frame> => client.frame(frame => frame.message_id === id && 'post_type' in frame)
 
@@ -20,7 +21,7 @@ test('a member speaks in a group', async t => {
 
 test('the history has both sides, oldest first, with whole seconds and files', async t => {
   const { simulator, client } = await startWithClient(t)
-  const path = join(await folder(t), 'a.log')
+  const path = join(temporaryFolder(), 'a.log')
   await writeFile(path, '12345')
   simulator.say({ group: '123456', user: '10001', text: 'question' })
   const answer = record((await client.call('send_group_msg', { group_id: 123456, message: 'answer' })).data)

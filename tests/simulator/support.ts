@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, request, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import { request, type IncomingHttpHeaders } from 'node:http'
 import type { TestContext } from 'node:test'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { WebSocket, type ClientOptions } from 'ws'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import { record } from '../docs/support/json'
-import { listen } from '../support/listen'
 
 export { isObject as isRecord } from '../../src/lib/shape'
 export { record, records } from '../docs/support/json'
@@ -106,24 +102,6 @@ export class Client {
   get answered(): unknown[] {
     return this.frames.filter(frame => 'status' in frame && !('post_type' in frame)).map(frame => frame.echo)
   }
-}
-
-/** A folder that ends with the test. */
-export async function folder(t: TestContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'simulator-test-'))
-  t.after(() => rm(path, { recursive: true, force: true }))
-  return path
-}
-
-/** An HTTP server that ends with the test; returns its address. */
-export async function serve(t: TestContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener)
-  const port = await listen(server)
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${port}`
 }
 
 export interface RawResponse { status: number, headers: IncomingHttpHeaders, body: string }

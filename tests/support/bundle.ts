@@ -1,9 +1,8 @@
 import { build, type Plugin } from 'esbuild'
 import { load } from 'js-yaml'
-import { rmSync } from 'node:fs'
-import { mkdtemp, readFile, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, symlink } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
+import { temporaryFolder } from './folder'
 
 const repository = resolve(import.meta.dirname, '../..')
 
@@ -30,8 +29,7 @@ export function bundle(entry: string): Promise<string> {
 }
 
 async function make(entry: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'bundle-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const outfile = join(folder, basename(entry, '.ts') + '.js')
   const sourcemap = process.env.NODE_V8_COVERAGE === undefined ? false : 'inline'
   await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', target: 'node20', packages: 'external', sourcemap, plugins: [yaml], logLevel: 'warning' })

@@ -1,22 +1,15 @@
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { createServer, type IncomingMessage } from 'node:http'
 import { connect as connectSocket, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { RelayError } from '../../src/errors'
 import { receive, type ReceiveLimits } from '../../src/uploads/receive'
 import { UploadStore } from '../../src/uploads/store'
+import { temporaryFolder } from './folder'
 
 export const boundary = 'the-boundary'
-
-/** A directory that the test takes with it. */
-export async function temporaryDirectory(t: TestContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'uploads-'))
-  t.after(() => rm(directory, { recursive: true, force: true }))
-  return directory
-}
 
 /** Everything below a directory, sorted; empty when it is missing. */
 export async function tree(directory: string): Promise<string[]> {
@@ -33,8 +26,7 @@ export interface Answer {
 
 /** A server that stores uploads, discards what is left of a refused one, and tells what became of it. */
 export async function startServer(t: TestContext, limits: Partial<ReceiveLimits> = {}, stop?: AbortSignal) {
-  const parent = await temporaryDirectory(t)
-  const directory = join(parent, 'uploads')
+  const directory = join(temporaryFolder(), 'uploads')
   const store = new UploadStore(directory)
   const outcomes: (string[] | Error)[] = []
   const requests: IncomingMessage[] = []

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { copyFile, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { resolveSettings } from '../../../src/config/settings'
+import { temporaryFolder } from '../../support/folder'
 import { end, freePort } from '../../support/process'
 import { until } from '../../support/until'
 import { record, records } from './json'
@@ -31,7 +31,7 @@ export class Workplace {
 
   /** A folder with what lies at the top of a clone. */
   static async open(): Promise<Workplace> {
-    const folder = await mkdtemp(join(tmpdir(), 'relay-docs-'))
+    const folder = temporaryFolder()
     for (const file of ['package.json', 'koishi.yml']) await copyFile(join(repository, file), join(folder, file))
     await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
     return new Workplace(folder, await freePort(), await freePort())
@@ -68,7 +68,6 @@ export class Workplace {
 
   async close(): Promise<void> {
     await Promise.all(this.children.map(child => end(child)))
-    await rm(this.folder, { recursive: true, force: true })
   }
 }
 

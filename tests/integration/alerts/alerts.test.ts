@@ -1,10 +1,10 @@
 import { isObject, type JsonObject } from '../../../src/lib/shape'
 import { untilPassing } from '../../support/running'
 import assert from 'node:assert/strict'
-import { createServer, type RequestListener } from 'node:http'
+import { type RequestListener } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
-import { listen } from '../../support/listen'
+import { serve } from '../../support/listen'
 import { schemaProblems } from '../../support/openapi'
 import { until } from '../../support/until'
 import { failStatements, group, other, relayWith, takeOffline, type StoredRelay } from '../deliveries/support'
@@ -21,7 +21,7 @@ interface Receiver {
 /** Takes what is posted, with this answer. What a chat that is gone is told by is left out: it comes beside the pauses here. */
 async function receive(t: TestContext, answer: RequestListener = (_, response) => response.end()): Promise<Receiver> {
   const bodies: JsonObject[] = []
-  const server = createServer((request, response) => {
+  const url = await serve(t, (request, response) => {
     void json(request).then(body => {
       assert(isObject(body))
       assert.equal(request.headers['content-type'], 'application/json')
@@ -35,9 +35,7 @@ async function receive(t: TestContext, answer: RequestListener = (_, response) =
       answer(request, response)
     })
   })
-  const port = await listen(server)
-  t.after(() => server.close())
-  return { url: `http://user:pass@127.0.0.1:${port}/services/secret?token=secret`, bodies }
+  return { url: `${url.replace('//', '//user:pass@')}/services/secret?token=secret`, bodies }
 }
 
 /** Has a target fail until sending to it is paused. The function returned has messages to it arrive again. */
@@ -224,13 +222,11 @@ describe('alertTo, as a list or a target', () => {
 describe('alertTo, as a name with several ways', () => {
   test('is told by the next way of an account that is offline', async t => {
     const texts: unknown[] = []
-    const server = createServer((request, response) => {
+    const url = await serve(t, (request, response) => {
       void json(request).then(body => texts.push(isObject(body) && body.text))
       response.end()
     })
-    const port = await listen(server)
-    t.after(() => server.close())
-    const targets = { oncall: { first: [`group:${group}`, `http://127.0.0.1:${port}/`] } }
+    const targets = { oncall: { first: [`group:${group}`, url] } }
     const relay = await relayWith(t, { path, config: { alertTo: 'oncall', targets } })
     const goOnline = await takeOffline(relay)
     await untilPassing(second, 'it is told', () => texts.length > 0)

@@ -1,12 +1,11 @@
 import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { after, before, describe, test } from 'node:test'
-import { listen } from '../../support/listen'
+import { describe, test } from 'node:test'
+import { temporaryFolder } from '../../support/folder'
+import { serve } from '../../support/listen'
 import { apiKey } from '../../support/relay'
 import { group, useStored, type StoredRelay } from '../deliveries/support'
 import { run, type Ended } from './support'
@@ -16,13 +15,9 @@ const committed = join(repository, 'action/index.js')
 
 describe('the GitHub Action', { timeout: 60_000 }, () => {
   let relay: StoredRelay
-  let folder: string
+  const folder = temporaryFolder()
 
   useStored({ config: { chatApiMaxRetries: 0 } }, started => relay = started)
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'action-'))
-  })
-  after(() => rm(folder, { recursive: true }))
 
   /** Runs it as a runner does, with the defaults of action.yml. */
   async function step(inputs: Record<string, string>): Promise<Ended & { outputs: Record<string, string> }> {
@@ -56,7 +51,7 @@ describe('the GitHub Action', { timeout: 60_000 }, () => {
     assert.deepEqual(outputs, { delivery_id: delivery?.id, outcome: 'sent', message_ids: String(relay.simulator.ledger[0]?.messageId) })
   })
 
-  test('tells the result of the job with a link, as a thread with its run', async () => {
+  test('tells the result of the job with a link, as a thread with its run', async t => {
     const told = await step({ status: 'true', job_status: 'failure' })
     assert.equal(told.code, 0, told.stdout)
     assert.equal((await step({ status: 'true', job_status: 'success', text: 'at last' })).code, 0)
@@ -64,12 +59,10 @@ describe('the GitHub Action', { timeout: 60_000 }, () => {
     assert.equal(first?.text, '❌ [team/app] build / test: failure\nfix · alice\nhttps://github.com/team/app/actions/runs/42/attempts/2')
     assert.match(second?.text ?? '', /\/attempts\/2\nat last$/)
     let asked = ''
-    const server = createServer((request, response) => {
+    const url = await serve(t, (request, response) => {
       asked = request.url ?? ''
       request.resume().once('end', () => response.setHeader('relay-outcome', 'sent').end('{"code": 0, "msg": "ok", "data": {}}'))
     })
-    after(() => server.close())
-    const url = `http://127.0.0.1:${await listen(server)}`
     assert.equal((await step({ status: 'true', job_status: 'success', url })).outputs.outcome, 'sent')
     assert.equal(asked, '/send/group%3A123456?thread=team%2Fapp%2Fruns%2F42')
     await step({ status: 'true', thread: 'nightly', urgent: 'true', url })
@@ -89,7 +82,7 @@ describe('the GitHub Action', { timeout: 60_000 }, () => {
     assert.deepEqual(relay.simulator.ledger.map(({ media: [file] }) => file?.name), ['a.txt', 'b.txt'])
   })
 
-  test('fails with the reason, in which no command can hide', async () => {
+  test('fails with the reason, in which no command can hide', async t => {
     relay.simulator.fault({ fault: { kind: 'refuse', wording: 'no\n::set-env name=x::100%' } })
     const refused = await step({ text: 'x' })
     assert.equal(refused.code, 1)
@@ -97,12 +90,11 @@ describe('the GitHub Action', { timeout: 60_000 }, () => {
     assert.equal(refused.stdout.split('\n').filter(line => line.startsWith('::')).length, 2, refused.stdout)
     assert.match(refused.stdout, /\n::error::refused: .*100%25/)
     let tries = 0
-    const server = createServer((request, response) => {
+    const url = await serve(t, (request, response) => {
       const [status, headers] = tries++ > 0 ? [200, { 'relay-outcome': 'sent' }] : [503, { 'retry-after': '0' }]
       request.resume().once('end', () => response.writeHead(status, headers).end('{"code": 0, "msg": "::stop-commands::x", "data": null}'))
     })
-    after(() => server.close())
-    const repeated = await step({ text: 'x', url: `http://127.0.0.1:${await listen(server)}` })
+    const repeated = await step({ text: 'x', url })
     assert.deepEqual([repeated.code, tries], [0, 2])
     assert.equal(repeated.stdout.split('\n').filter(line => line.startsWith('::')).length, 1, repeated.stdout)
     for (const wrong of [{ text: '' }, { text: 'x', url: '' }, { text: 'x', to: '' }, { text: 'x', status: 'yes' }, { file: '/none' }] as Record<string, string>[]) {

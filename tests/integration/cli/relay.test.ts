@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { truncate, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
-import { listen } from '../../support/listen'
+import { temporaryFolder } from '../../support/folder'
+import { listen, serve } from '../../support/listen'
+import { freePort } from '../../support/process'
 import { findProgram } from '../../support/programs'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
@@ -21,14 +22,12 @@ describe('the command line', { timeout: 120_000 }, () => {
   const keys = [{ name: 'narrow', key: 'the-secret-of-narrow', targets: ['group:1'] }]
   let relay: StoredRelay
   let file: string
-  let folder: string
+  const folder = temporaryFolder()
 
   useStored({ config: { keys, targets: { ops: `group:${group}`, both: [`group:${group}`, 'private:10001'] }, chatApiTimeout: 0.3, chatApiMaxRetries: 0 } }, started => relay = started)
   before(async () => {
     file = await bundled('relay')
-    folder = await mkdtemp(join(tmpdir(), 'cli-files-'))
   })
-  after(() => rm(folder, { recursive: true }))
 
   const cli = (args: readonly string[], env: Record<string, string> = {}, stdin?: string): Promise<Ended> =>
     run(file, args, { RELAY_URL: relay.url, RELAY_KEY: apiKey, ...env }, stdin)
@@ -106,11 +105,7 @@ describe('the command line', { timeout: 120_000 }, () => {
     const unsent = await cli(['send', 'ops', 'no', '--retry', '0'], { RELAY_URL: await answering(t => t(503, { 'relay-outcome': 'unsent' }, 'no bot is online')) })
     assert.equal(unsent.code, 2)
     assert.match(unsent.stderr, /^relay: unsent: no bot is online; repeat it later with --key \S+, and it will not come twice\n$/)
-    const server = createServer()
-    const port = await listen(server)
-    server.close()
-    await once(server, 'close')
-    const { code, stderr } = await cli(['send', 'ops', 'no', '--retry', '1'], { RELAY_URL: `http://127.0.0.1:${port}` })
+    const { code, stderr } = await cli(['send', 'ops', 'no', '--retry', '1'], { RELAY_URL: `http://127.0.0.1:${await freePort()}` })
     assert.equal(code, 2)
     assert.match(stderr, /cannot reach the relay \(connect ECONNREFUSED .*\); trying again in 1 s\n.*relay: unsent: cannot reach/s)
   })
@@ -235,11 +230,10 @@ describe('the command line', { timeout: 120_000 }, () => {
     assert.deepEqual([batch.code, batch.stderr], [2, 'relay: unsent: no bot is online; the rest has arrived, so send only this again\n'])
   })
 
-  test('names an answer that is not from a relay', async () => {
+  test('names an answer that is not from a relay', async t => {
     const ask = async (status: number, page = '<html>'): Promise<Ended> => {
-      const server = createHttpServer((request, response) => void request.resume().once('end', () => response.writeHead(status).end(page)))
-      after(() => server.close())
-      return await cli(['send', 'ops', 'x', '--retry', '0'], { RELAY_URL: `http://127.0.0.1:${await listen(server)}` })
+      const url = await serve(t, (request, response) => void request.resume().once('end', () => response.writeHead(status).end(page)))
+      return await cli(['send', 'ops', 'x', '--retry', '0'], { RELAY_URL: url })
     }
     for (const [status, expected] of [[200, 64], [301, 64], [401, 77], [403, 77], [404, 64], [413, 64], [502, 3]] as const) {
       const { code, stderr } = await ask(status)

@@ -1,18 +1,14 @@
 import { build } from 'esbuild'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { temporaryFolder } from '../../support/folder'
 
 const repository = resolve(import.meta.dirname, '../../..')
 
 /** Bundles a program of cli/ as the build does, and gives the file; it goes with this process. */
 export async function bundled(name: 'relay' | 'action'): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'cli-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const outfile = join(folder, `${name}.js`)
+  const outfile = join(temporaryFolder(), `${name}.js`)
   await build({ entryPoints: [join(repository, `cli/${name}.ts`)], outfile, bundle: true, platform: 'node', target: 'node20', logLevel: 'warning' })
   return outfile
 }

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { isObject } from '../../../src/lib/shape'
 import { skip } from '../../support/browser'
-import { listen } from '../../support/listen'
+import { serve } from '../../support/listen'
 import { read } from '../../support/relay'
 import { until } from '../../support/until'
 import { useStage } from './stage'
@@ -353,9 +352,8 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('is reached by no page of another origin', async () => {
-    const stranger = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<title>stranger</title>'))
-    const port = await listen(stranger)
+  test('is reached by no page of another origin', async t => {
+    const stranger = await serve(t, (_request, response) => response.setHeader('content-type', 'text/html').end('<title>stranger</title>'))
     await stage.playAlone('overview', async page => {
       const url = new URL(page.url()).origin
       const script = `new Promise(resolve => {
@@ -363,12 +361,11 @@ describe('the page', { skip, timeout: 300_000 }, () => {
         socket.onopen = () => resolve('open')
         socket.onerror = () => resolve('refused')
       })`
-      await page.goto(`http://127.0.0.1:${port}/`)
+      await page.goto(`${stranger}/`)
       assert.equal(await page.evaluate(script), 'refused')
       await page.goto(`${url}/`)
       assert.equal(await page.evaluate(script), 'open')
     })
-    stranger.close()
   })
 
   test('says why a record can no longer be read', async () => {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import type { LedgerEntry } from '../../../simulator/types'
 import { skip } from '../../support/browser'
+import { temporaryFolder } from '../../support/folder'
 import { apiKey } from '../../support/relay'
 import { useStage } from './stage'
 
@@ -79,52 +79,44 @@ describe('the tab Send', { skip, timeout: 300_000 }, () => {
 
   test('copies what Send does as commands that do the same, files included', async () => {
     const { relay } = stage
-    const folder = await mkdtemp(join(tmpdir(), 'relay-page-'))
+    const folder = temporaryFolder()
     const name = 'it\'s a report, 1;2 $x.txt'
     await writeFile(join(folder, name), 'content')
-    try {
-      await stage.play('send', async page => {
-        await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-        const run = async (): Promise<readonly LedgerEntry[]> => {
-          await page.getByRole('button', { name: 'Copy as curl' }).click()
-          await page.getByText('Copied').waitFor()
-          const command = String(await page.evaluate('navigator.clipboard.readText()'))
-          const count = relay.simulator.ledger.length
-          const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd: folder, env: { PATH: process.env.PATH, KEY: apiKey } })
-          assert.match(stdout, /"code":0/)
-          return relay.simulator.ledger.slice(count)
-        }
-        await type(page, 'ops')
-        await page.getByLabel('Text', { exact: true }).fill('it\'s "quoted" & $HOME\n`line` 2 \\')
-        assert.deepEqual((await run()).map(({ text }) => text), ['it\'s "quoted" & $HOME\n`line` 2 \\'])
-        await page.getByLabel('Pictures and files').setInputFiles([join(folder, name)])
-        const sent = await run()
-        assert.deepEqual(sent.map(({ text }) => text), ['it\'s "quoted" & $HOME\n`line` 2 \\', ''])
-        assert.deepEqual(sent[1]?.media.map(({ type, size }) => [type, size]), [['file', 7]])
-        await page.getByRole('button', { name: 'Send', exact: true }).click()
-        await page.getByText('Sent to ops.').waitFor()
-        assert.deepEqual(relay.simulator.ledger.at(-1)?.media, sent[1].media)
-      })
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    await stage.play('send', async page => {
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+      const run = async (): Promise<readonly LedgerEntry[]> => {
+        await page.getByRole('button', { name: 'Copy as curl' }).click()
+        await page.getByText('Copied').waitFor()
+        const command = String(await page.evaluate('navigator.clipboard.readText()'))
+        const count = relay.simulator.ledger.length
+        const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd: folder, env: { PATH: process.env.PATH, KEY: apiKey } })
+        assert.match(stdout, /"code":0/)
+        return relay.simulator.ledger.slice(count)
+      }
+      await type(page, 'ops')
+      await page.getByLabel('Text', { exact: true }).fill('it\'s "quoted" & $HOME\n`line` 2 \\')
+      assert.deepEqual((await run()).map(({ text }) => text), ['it\'s "quoted" & $HOME\n`line` 2 \\'])
+      await page.getByLabel('Pictures and files').setInputFiles([join(folder, name)])
+      const sent = await run()
+      assert.deepEqual(sent.map(({ text }) => text), ['it\'s "quoted" & $HOME\n`line` 2 \\', ''])
+      assert.deepEqual(sent[1]?.media.map(({ type, size }) => [type, size]), [['file', 7]])
+      await page.getByRole('button', { name: 'Send', exact: true }).click()
+      await page.getByText('Sent to ops.').waitFor()
+      assert.deepEqual(relay.simulator.ledger.at(-1)?.media, sent[1].media)
+    })
   })
 
   test('says why nothing was sent where a file was changed after it had been chosen', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'relay-page-'))
+    const folder = temporaryFolder()
     const path = join(folder, 'build.log')
     await writeFile(path, 'a')
-    try {
-      await stage.playAlone('send', async page => {
-        await type(page, 'ops')
-        await page.getByLabel('Pictures and files').setInputFiles(path)
-        await writeFile(path, 'more of it')
-        await button(page).click()
-        await page.getByRole('alert').getByText('build.log cannot be read').waitFor()
-      })
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    await stage.playAlone('send', async page => {
+      await type(page, 'ops')
+      await page.getByLabel('Pictures and files').setInputFiles(path)
+      await writeFile(path, 'more of it')
+      await button(page).click()
+      await page.getByRole('alert').getByText('build.log cannot be read').waitFor()
+    })
   })
 
   test('keeps what is being written while another tab is shown', async () => {

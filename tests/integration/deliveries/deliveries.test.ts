@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { stat } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { isObject } from '../../../src/lib/shape'
-import { listen } from '../../support/listen'
+import { serve } from '../../support/listen'
 import { until } from '../../support/until'
 import { upload } from '../webhook/support'
 import { countRows, driverOf, group, later, other, relayWith, releaseHeld, takeOffline, useStored, type StoredRelay } from './support'
@@ -92,9 +91,8 @@ describe('a delivery', () => {
   })
 
   test('is what the reply to a command is as well, under the ID of the command in the log', async t => {
-    const callback = createServer((_, response) => response.end('{"reply":"pong"}'))
-    t.after(() => callback.close())
-    const relay = await relayWith(t, { config: { commandCallbackUrl: `http://127.0.0.1:${await listen(callback)}/` } })
+    const commandCallbackUrl = await serve(t, (_, response) => response.end('{"reply":"pong"}'))
+    const relay = await relayWith(t, { config: { commandCallbackUrl } })
     relay.simulator.say({ group, user: '10001', text: '#ping x' })
     const replied = /(\S+) command "ping" from group "123456": replied/
     await until('the log says so', () => relay.logs.some(line => replied.test(line)))

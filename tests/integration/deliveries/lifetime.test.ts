@@ -3,8 +3,9 @@ import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { temporaryFolder } from '../../support/folder'
 import { until } from '../../support/until'
-import { folderFor, group, later, relayWith, takeOffline } from './support'
+import { group, later, relayWith, takeOffline } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
 
@@ -22,7 +23,7 @@ describe('loading the relay again', () => {
 
 describe('a database that goes and comes back', () => {
   test('is used again, and meanwhile its absence is told', async t => {
-    const path = join(await folderFor(t), 'koishi.db')
+    const path = join(temporaryFolder(), 'koishi.db')
     const relay = await relayWith(t, { path: null })
     assert.equal((await relay.post(hello, later)).status, 501)
     const first = relay.app.plugin(SQLiteDriver, { path })

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { temporaryFolder } from '../../support/folder'
 import { OtherBot } from '../../support/other-bot'
 import { until } from '../../support/until'
 import { upload } from '../webhook/support'
-import { countRows, failStatements, folderFor, group, later, relayWith, takeOffline, useStored, type StoredRelay } from './support'
+import { countRows, failStatements, group, later, relayWith, takeOffline, useStored, type StoredRelay } from './support'
 
 /** Sends a text and gives the ID of its delivery. */
 async function send(relay: StoredRelay, body: object, headers: Record<string, string> = {}): Promise<string> {
@@ -91,7 +92,7 @@ describe('the history in the database', () => {
   })
 
   test('outlives the process where it is stopped, and a reload of the plugin', async t => {
-    const path = join(await folderFor(t), 'koishi.db')
+    const path = join(temporaryFolder(), 'koishi.db')
     const relay = await relayWith(t, { path })
     const first = await send(relay, { msg: 'one' })
     await relay.reload()

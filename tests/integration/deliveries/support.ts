@@ -1,14 +1,13 @@
 import { Universal, type Bot, type Context } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../../src'
 import { requestOf } from '../../../src/platform/onebot/adapter'
 import type { SimulatorOptions } from '../../../simulator'
+import { temporaryFolder } from '../../support/folder'
 import { startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
@@ -79,8 +78,7 @@ export function useStored(options: StoredOptions, onStart: (relay: StoredRelay) 
 }
 
 async function startStored({ config, simulator, path }: StoredOptions = {}): Promise<StoredRelay> {
-  const folder = path === undefined ? await mkdtemp(join(tmpdir(), 'relay-stored-')) : undefined
-  const file = folder === undefined ? path : join(folder, 'koishi.db')
+  const file = path === undefined ? join(temporaryFolder(), 'koishi.db') : path
   const relay = await startRelay({
     ...config && { config },
     ...simulator && { simulator },
@@ -89,20 +87,7 @@ async function startStored({ config, simulator, path }: StoredOptions = {}): Pro
     },
   })
   if (typeof file === 'string') await until('the database is there', () => relay.app.get('database') !== undefined)
-  return {
-    ...withShortcuts(relay),
-    async stop() {
-      await relay.stop()
-      if (folder !== undefined) await rm(folder, { recursive: true, force: true })
-    },
-  }
-}
-
-/** A folder that goes after the test. */
-export async function folderFor(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'relay-stored-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  return folder
+  return withShortcuts(relay)
 }
 
 function withShortcuts(relay: TestRelay): StoredRelay {

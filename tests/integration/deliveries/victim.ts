@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fieldsOf } from '../../../src/lib/shape'
 import { Simulator } from '../../../simulator'
 import type { Config } from '../../../src'
 import { RelayProcess } from '../../faults/process'
+import { temporaryFolder } from '../../support/folder'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
 
@@ -68,12 +66,8 @@ export class Victim {
 export async function victim(t: TestContext, config: Config = {}): Promise<Victim> {
   const simulator = await Simulator.start({ anyTarget: true })
   t.after(() => simulator.close())
-  const relay = new Victim(simulator, await mkdtemp(join(tmpdir(), 'relay-victim-')), config)
-  t.after(async () => {
-    // It writes until it is gone.
-    await relay.kill()
-    await rm(relay.folder, { recursive: true, force: true })
-  })
+  const relay = new Victim(simulator, temporaryFolder(), config)
+  t.after(() => relay.kill())
   await relay.start()
   await relay.online()
   return relay

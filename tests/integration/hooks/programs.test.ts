@@ -1,13 +1,13 @@
 import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, test, type TestContext } from 'node:test'
 import { text } from 'node:stream/consumers'
 import { isObject } from '../../../src/lib/shape'
 import { marked, pageAt } from '../../docs/support/pages'
+import { temporaryFolder } from '../../support/folder'
 import { end, freePort } from '../../support/process'
 import { DebianPrograms } from '../../support/programs'
 import { apiKey, startRelay, type TestRelay } from '../../support/relay'
@@ -19,7 +19,7 @@ import { group, kinds, post, texts } from './support'
  */
 
 let relay: TestRelay
-let folder: string
+const folder = temporaryFolder()
 let start = 0
 
 /** One with signs that mean something in an address. */
@@ -27,12 +27,8 @@ const key = 'a/key@with:signs?&#+%'
 
 before(async () => {
   relay = await startRelay({ config: { targets: { ops: `group:${group}` }, keys: [{ name: 'signs', key, allow: ['hooks'] }] } })
-  folder = await mkdtemp(join(tmpdir(), 'relay-programs-'))
 })
-after(async () => {
-  await relay.stop()
-  await rm(folder, { recursive: true, force: true })
-})
+after(() => relay.stop())
 afterEach(() => {
   relay.simulator.clear()
   start = relay.logs.length
@@ -80,7 +76,7 @@ describe('Prometheus Alertmanager', { skip: alertmanagers.missing, timeout: 120_
 
   /** Starts one that tells of alerts at once, and again twice a second. */
   async function run(t: TestContext): Promise<(...alerts: readonly object[]) => Promise<void>> {
-    const own = await mkdtemp(join(folder, 'alertmanager-'))
+    const own = temporaryFolder()
     await writeFile(join(own, 'alertmanager.yml'), JSON.stringify({
       route: { receiver: 'chat', group_by: ['alertname'], group_wait: '100ms', group_interval: '500ms', repeat_interval: '500ms' },
       receivers: await receivers(),

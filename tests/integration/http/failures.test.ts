@@ -1,27 +1,21 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { temporaryFolder } from '../../support/folder'
 import { read, startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { multipart } from './support'
 
 let relay: TestRelay
-let folder: string
 /** A file where a folder is expected: what not even root can write to. */
-let occupied: string
+const occupied = join(temporaryFolder(), 'occupied')
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'relay-failures-'))
-  occupied = join(folder, 'occupied')
   await writeFile(occupied, '')
   relay = await startRelay({ config: { uploadDir: occupied } })
 })
-after(async () => {
-  await relay.stop()
-  await rm(folder, { recursive: true })
-})
+after(() => relay.stop())
 
 test('an upload that cannot be stored is a 500 that tells nothing of the machine, and the log has the reason', async () => {
   const { status, headers, body } = await read(await relay.request('/upload', {

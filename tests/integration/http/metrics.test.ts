@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
-import { listen } from '../../support/listen'
+import { serve } from '../../support/listen'
 import { missing, promtool } from '../../support/promtool'
 import { apiKey, useRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
@@ -57,9 +56,7 @@ describe('GET /metrics', () => {
   })
 
   test('tells of replies to commands', async t => {
-    const callback = createServer((_, response) => response.end('{"reply":"pong"}'))
-    t.after(() => callback.close())
-    await relay.reload({ commandCallbackUrl: `http://127.0.0.1:${await listen(callback)}/` })
+    await relay.reload({ commandCallbackUrl: await serve(t, (_, response) => response.end('{"reply":"pong"}')) })
     const grown = await growth(relay, async () => {
       relay.simulator.say({ group, user: '10001', text: '#ping ' })
       await until('there is a reply', async () => ((await metricsOf(relay)).get('deliveries_total{door="commands",outcome="sent"}') ?? 0) > 0)

@@ -1,9 +1,9 @@
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { temporaryFolder } from '../../support/folder'
 import { read, startRelay } from '../../support/relay'
 
 describe('GET /readyz with a database', () => {
@@ -19,8 +19,7 @@ describe('GET /readyz with a database', () => {
   ]
   for (const [what, driver, content] of cases) {
     test(`${what} says that the database does not answer, as a message with a key is told`, async t => {
-      const path = join(mkdtempSync(join(tmpdir(), 'relay-ready-')), 'koishi.db')
-      t.after(() => rmSync(dirname(path), { recursive: true }))
+      const path = join(temporaryFolder(), 'koishi.db')
       writeFileSync(path, content)
       const relay = await startRelay()
       t.after(() => relay.stop())

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { createServer } from 'node:net'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Webhook } from 'standardwebhooks'
 import { callerOf } from '../../platforms/caller'
 import { PlatformServer, type Fault } from '../../platforms/server'
 import { upload } from '../webhook/support'
-import { listen } from '../../support/listen'
+import { freePort } from '../../support/process'
 import { DebianPrograms } from '../../support/programs'
 import { startRelay, type TestRelay } from '../../support/relay'
 
@@ -23,10 +22,6 @@ describe('an HTTP address', () => {
 
   before(async () => {
     receiver = await PlatformServer.start(({ path }) => ({ status: path.startsWith('/notify') ? 200 : 204 }))
-    // A port on which nobody listens any more.
-    const closed = createServer()
-    const port = await listen(closed)
-    await new Promise(resolve => closed.close(resolve))
     const [hook, user] = [`${receiver.url}/confidential?token=confidential`, receiver.url.replace('//', '//user:word@')]
     relay = await startRelay({
       config: {
@@ -35,7 +30,7 @@ describe('an HTTP address', () => {
           hook: { first: [{ url: hook }] },
           signed: { first: [{ url: `${user}/signed`, secret }] },
           mail: { first: [{ url: `${receiver.url}/notify/key`, format: 'apprise' }] },
-          closed: { first: [`http://127.0.0.1:${port}/confidential`] },
+          closed: { first: [`http://127.0.0.1:${await freePort()}/confidential`] },
           ...Object.fromEntries(Array.from({ length: 10 }, (_, index) => `hook-${index}`).map(name => (
             [name, { first: [{ url: `${receiver.url}/${name}?token=confidential` }] }]
           ))),

@@ -1,7 +1,6 @@
 import { OneBotBot } from '@koishijs/plugin-adapter-onebot'
 import { Universal, type Context } from 'koishi'
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, test, type TestContext } from 'node:test'
 import { WebSocketServer } from 'ws'
@@ -14,7 +13,7 @@ import { wireOf } from '../../../src/platform/onebot/adapter'
 import { watchLogins } from '../../../src/platform/onebot/login'
 import { wireEvents } from '../../../src/platform/onebot/wire'
 import type { Account, LoadedItem } from '../../../src/platform/port'
-import { listen } from '../../support/listen'
+import { listen, serve } from '../../support/listen'
 import { startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { group, text } from '../../support/items'
@@ -149,20 +148,13 @@ describe('the login of an account', () => {
 
   test('is asked for over HTTP', async t => {
     let online: unknown = true
-    const server = createServer((request, response) => {
+    const endpoint = await serve(t, (request, response) => {
       request.resume()
       const data = request.url === '/get_login_info' ? { user_id: 10000, nickname: 'bot' } : { online }
       response.setHeader('content-type', 'application/json').end(JSON.stringify({ status: 'ok', retcode: 0, data }))
     })
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    t.after(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const address = server.address()
-    assert(typeof address === 'object' && address)
     const started = await startApp(t)
-    started.app.plugin<OneBotBot.Config>(OneBotBot, { protocol: 'http', selfId: '10000', endpoint: `http://127.0.0.1:${address.port}`, token: '', proxyAgent: '' })
+    started.app.plugin<OneBotBot.Config>(OneBotBot, { protocol: 'http', selfId: '10000', endpoint, token: '', proxyAgent: '' })
     await untilStatus(botOf(started.app), Universal.Status.ONLINE)
     const { untilHealth } = await watch(started)
     online = false

@@ -1,15 +1,13 @@
 import { Context, Logger } from 'koishi'
 import Sqlite from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import { Simulator } from '../../../simulator'
 import { field, readReply, type Reply } from '../../faults/answers'
 import { RelayProcess, type ProcessOptions } from '../../faults/process'
-import { listen } from '../../support/listen'
+import { temporaryFolder } from '../../support/folder'
+import { serve } from '../../support/listen'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
 import { missing, MariaDb } from './mariadb'
@@ -34,12 +32,11 @@ type Options = Partial<Pick<ProcessOptions, 'config' | 'access' | 'haste'>> & { 
 /** Starts both, the active one first. They end with the test. */
 async function start(t: TestContext, { access, port, config, isOneFolder, ...more }: Options): Promise<Pair> {
   const simulator = await Simulator.start({ anyTarget: true })
-  const folder = await mkdtemp(join(tmpdir(), 'several-'))
+  const folder = temporaryFolder()
   const processes: RelayProcess[] = []
   t.after(async () => {
     for (const process of processes) await process.end('SIGKILL')
     await simulator.close()
-    await rm(folder, { recursive: true, force: true })
   })
   const launch = async (name: string): Promise<RelayProcess> => {
     const process = await RelayProcess.start({
@@ -125,14 +122,12 @@ describe('of two relays', { concurrency: 6 }, () => {
 
   test('one sends, and the other refuses what it would have to send until it takes over from one that stops', { skip: missing }, async t => {
     const posts: string[] = []
-    const callback = createServer((request, response) => {
+    const callback = await serve(t, (request, response) => {
       posts.push(request.url ?? '')
       response.end(JSON.stringify({ reply: 'pong' }))
     })
-    const port = await listen(callback)
-    t.after(() => callback.close())
     const { simulator, active, standby } = await start(t, {
-      access: await server.create(), config: { commandCallbackUrl: `http://127.0.0.1:${port}/`, commandLength: 4 },
+      access: await server.create(), config: { commandCallbackUrl: callback, commandLength: 4 },
     })
     assert.match(String(await activeFor(standby)), /^process \d+ on \S+$/)
     assert.equal(await activeFor(active), undefined)

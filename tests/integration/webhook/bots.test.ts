@@ -1,8 +1,7 @@
 import { h, MessageEncoder, Bot, Universal, type Context, type Session } from 'koishi'
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
 import { afterEach, beforeEach, describe, test, type TestContext } from 'node:test'
-import { listen } from '../../support/listen'
+import { serve } from '../../support/listen'
 import { useRelay, type Reply } from '../../support/relay'
 import { until } from '../../support/until'
 import { batchOf, failureOf, group, idsOf, oneBot, only, outline, reconnect, sends, upload, user } from './support'
@@ -123,9 +122,8 @@ describe('a bot of another platform', () => {
   })
 
   test('sends images, videos and files as data, with their name and type', async t => {
-    const server = createServer((_request, response) => response.writeHead(200, { 'content-type': 'application/pdf; x=y' }).end('%PDF'))
-    t.after(() => server.close())
-    const url = `http://127.0.0.1:${await listen(server)}/a%2Fb/报告.pdf?x=<&amp;>`
+    const server = await serve(t, (_, response) => response.writeHead(200, { 'content-type': 'application/pdf; x=y' }).end('%PDF'))
+    const url = `${server}/a%2Fb/报告.pdf?x=<&amp;>`
     const attrs = { src: 'data:application/pdf;base64,JVBERg==', title: '报告.pdf', file: '报告.pdf' }
     const messages = ['image', 'video', 'file'].map(type => ({ type, url }))
     const data = batchOf(await relay.send({ platform: 'fake', group_id: 'C', messages: [{ msg: 'a' }, ...messages] }))

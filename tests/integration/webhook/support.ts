@@ -1,10 +1,10 @@
 import { Universal, type Bot } from 'koishi'
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { type IncomingHttpHeaders } from 'node:http'
 import type { TestContext } from 'node:test'
 import type { Call, LedgerEntry } from '../../../simulator/types'
-import { listen } from '../../support/listen'
+import { serve } from '../../support/listen'
 import { read, startRelay, type RelayOptions, type Reply, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
@@ -137,14 +137,9 @@ export interface Visit {
 /** An HTTP server on this machine that answers every path with the same bytes. */
 export async function linkServer(t: TestContext, bytes: Uint8Array | string): Promise<{ url: string, visits: readonly Visit[] }> {
   const visits: Visit[] = []
-  const server = createServer(({ method, url, headers }, response) => {
+  const url = await serve(t, ({ method, url, headers }, response) => {
     visits.push({ method, url, headers })
     response.end(bytes)
   })
-  const port = await listen(server)
-  t.after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { url: `http://127.0.0.1:${port}`, visits }
+  return { url, visits }
 }

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { on, once } from 'node:events'
-import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, test, type TestContext } from 'node:test'
 import type { OwnerRow, OwnerStore } from '../../../src/relay/journal'
 import { FileLock, FileOwner, FolderError, RowOwner } from '../../../src/relay/owner'
 import { Core } from '../../support/core'
+import { temporaryFolder } from '../../support/folder'
 import { end } from '../../support/process'
 import { SimulatedClock } from '../../support/simulated-clock'
 
@@ -239,15 +239,9 @@ class Rival {
   }
 }
 
-async function folderOf(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'relay-owner-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
-
 describe('the lock of a folder', () => {
   test('belongs to one process until that is gone, also while it is stopped', async t => {
-    const folder = await folderOf(t)
+    const folder = temporaryFolder()
     const first = new Rival(t, folder)
     assert.equal(await first.says(), 'taken')
     assert.equal(await first.triesAgain(), 'taken')
@@ -267,8 +261,8 @@ describe('the lock of a folder', () => {
     await assert.rejects(readFile(join(folder, 'relay.lock')), { code: 'ENOENT' })
   })
 
-  test('is taken over from a process whose ID another one has by now', async t => {
-    const folder = await folderOf(t)
+  test('is taken over from a process whose ID another one has by now', async () => {
+    const folder = temporaryFolder()
     const file = join(folder, 'relay.lock')
     const lock = new FileLock(folder, new SimulatedClock())
     assert(lock.take())
@@ -287,8 +281,8 @@ describe('the lock of a folder', () => {
     ['a process of which nobody knows when it started', undefined],
   ] as const
   for (const [who, left] of strangers) {
-    test(`is taken over from ${who} after 12 s without a renewal`, async t => {
-      const folder = await folderOf(t)
+    test(`is taken over from ${who} after 12 s without a renewal`, async () => {
+      const folder = temporaryFolder()
       const file = join(folder, 'relay.lock')
       new FileLock(folder, new SimulatedClock()).take()
       const content = left ?? (await readFile(file, 'utf8')).replace(/^.*\n.*/, `${process.ppid}\n`)
@@ -316,16 +310,16 @@ describe('the lock of a folder', () => {
     })
   }
 
-  test('has one listener for the end of the process, however many folders there are', async t => {
-    const take = async (): Promise<number> => {
-      assert(new FileLock(await folderOf(t), new SimulatedClock()).take())
+  test('has one listener for the end of the process, however many folders there are', () => {
+    const take = (): number => {
+      assert(new FileLock(temporaryFolder(), new SimulatedClock()).take())
       return process.listenerCount('exit')
     }
-    assert.equal(await take(), await take())
+    assert.equal(take(), take())
   })
 
-  test('says what is wrong with a folder that cannot be used', async t => {
-    const folder = await folderOf(t)
+  test('says what is wrong with a folder that cannot be used', async () => {
+    const folder = temporaryFolder()
     await writeFile(join(folder, 'file'), '')
     assert.throws(() => new FileLock(join(folder, 'file/data'), new SimulatedClock()).take(), error => {
       assert(error instanceof FolderError)

@@ -2,15 +2,16 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { describe, test, type TestContext } from 'node:test'
+import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import { UploadStore } from '../../../src/uploads/store'
 import type { Upload } from '../../../src/uploads/upload'
-import { temporaryDirectory, tree } from '../../support/uploads'
+import { temporaryFolder } from '../../support/folder'
+import { tree } from '../../support/uploads'
 
 /** A store in a directory that does not exist yet, next to which a test may put things. */
-async function createStore(t: TestContext) {
-  const directory = join(await temporaryDirectory(t), 'uploads')
+function createStore() {
+  const directory = join(temporaryFolder(), 'uploads')
   return { directory, store: new UploadStore(directory) }
 }
 
@@ -32,8 +33,8 @@ function isMissing(error: unknown): boolean {
 }
 
 describe('resolve', () => {
-  test('gives path, name and size of a stored file, and nothing of one that is gone, nor of any before the first upload', async t => {
-    const { directory, store } = await createStore(t)
+  test('gives path, name and size of a stored file, and nothing of one that is gone, nor of any before the first upload', async () => {
+    const { directory, store } = createStore()
     await assert.rejects(store.resolve('0b1f7d6e-1d3c-4b52-8f3c-0a2b4c6d8e0f/a'), isMissing)
     assert.deepEqual(await tree(dirname(directory)), [])
     const { id, folder } = await putOne(store, '发票 1.pdf')
@@ -45,8 +46,8 @@ describe('resolve', () => {
     await assert.rejects(store.resolve(id), isMissing)
   })
 
-  test('finds nothing outside, whatever the ID', async t => {
-    const { directory, store } = await createStore(t)
+  test('finds nothing outside, whatever the ID', async () => {
+    const { directory, store } = createStore()
     const { id, folder } = await putOne(store, 'a.txt')
     await writeFile(join(dirname(directory), 'secret'), '')
     await writeFile(join(directory, 'foreign'), '')
@@ -64,8 +65,8 @@ describe('resolve', () => {
     assert.ok(await store.resolve(id))
   })
 
-  test('follows no link below the directory', async t => {
-    const { directory, store } = await createStore(t)
+  test('follows no link below the directory', async () => {
+    const { directory, store } = createStore()
     const { id, folder } = await putOne(store, 'a.txt')
     const outside = join(dirname(directory), 'outside')
     const linked = '11111111-1111-4111-8111-111111111111'
@@ -85,16 +86,16 @@ describe('resolve', () => {
 describe('digest', () => {
   const sha256 = (content: string): string => createHash('sha256').update(content).digest('hex')
 
-  test('is that of all the content, whatever the ID', async t => {
-    const { directory, store } = await createStore(t)
+  test('is that of all the content, whatever the ID', async () => {
+    const { directory, store } = createStore()
     const [first = '', second = '', large = ''] = await put(store, 'a', 'a', 'large')
     await writeFile(join(directory, large), 'x'.repeat(1_000_000))
     for (const id of [first, second]) assert.equal(await store.digest(id), sha256('content of a'))
     assert.equal(await store.digest(large), sha256('x'.repeat(1_000_000)))
   })
 
-  test('is unknown where there is no such file, and behind a link', async t => {
-    const { directory, store } = await createStore(t)
+  test('is unknown where there is no such file, and behind a link', async () => {
+    const { directory, store } = createStore()
     const { id } = await putOne(store, 'a')
     await rm(join(directory, id))
     for (const gone of [id, '../a']) assert.equal(await store.digest(gone), undefined)
@@ -112,8 +113,8 @@ describe('an upload', () => {
     await upload.written()
   }
 
-  test('shows no file before all are written', async t => {
-    const { directory, store } = await createStore(t)
+  test('shows no file before all are written', async () => {
+    const { directory, store } = createStore()
     let before: string[] = []
     const ids = await store.write(async upload => {
       await fill(upload)
@@ -125,8 +126,8 @@ describe('an upload', () => {
     assert.deepEqual(await tree(directory), ids.flatMap(id => [id.slice(0, 36), id]).sort())
   })
 
-  test('leaves nothing behind when it is interrupted at any step', async t => {
-    const { directory, store } = await createStore(t)
+  test('leaves nothing behind when it is interrupted at any step', async () => {
+    const { directory, store } = createStore()
     let steps = 0
     for (let isDone = false; !isDone; steps++) {
       // Counts the places where an interruption is noticed, and comes at each of them in turn.
@@ -144,8 +145,8 @@ describe('an upload', () => {
     assert.equal((await tree(directory)).length, 6)
   })
 
-  test('leaves nothing behind when a later file cannot be named', async t => {
-    const { directory, store } = await createStore(t)
+  test('leaves nothing behind when a later file cannot be named', async () => {
+    const { directory, store } = createStore()
     await assert.rejects(store.write(async upload => {
       await fill(upload)
       await rm(join(directory, (await tree(directory))[1] ?? ''))
@@ -155,8 +156,8 @@ describe('an upload', () => {
 })
 
 describe('saveData', () => {
-  test('stores bytes and text under a safe name', async t => {
-    const { directory, store } = await createStore(t)
+  test('stores bytes and text under a safe name', async () => {
+    const { directory, store } = createStore()
     const [first, second] = [await store.saveData(Buffer.of(0, 255), '../a%.bin'), await store.saveData('内容', '内容.txt')]
     assert.match(first, /^[0-9a-f-]{36}\/a\.bin$/)
     assert.deepEqual(await readFile(join(directory, first)), Buffer.of(0, 255))
@@ -164,16 +165,16 @@ describe('saveData', () => {
     assert.deepEqual(await tree(directory), [first, second].flatMap(id => [id.slice(0, 36), id]).sort())
   })
 
-  test('rejects, and leaves nothing behind, when the file cannot be written', async t => {
-    const { directory, store } = await createStore(t)
+  test('rejects, and leaves nothing behind, when the file cannot be written', async () => {
+    const { directory, store } = createStore()
     await writeFile(directory, 'in the way')
     await assert.rejects(store.saveData('a', 'a'), { code: 'EEXIST' })
     assert.deepEqual(await tree(dirname(directory)), ['uploads'])
   })
 })
 
-test('remove takes a file and its folder, and nothing else whatever the ID', async t => {
-  const { directory, store } = await createStore(t)
+test('remove takes a file and its folder, and nothing else whatever the ID', async () => {
+  const { directory, store } = createStore()
   const [first = '', second = ''] = await put(store, 'a', 'b')
   for (const id of ['', '..', '../uploads', `${second.slice(0, 36)}/../x`, second.slice(0, 36), `${first.slice(0, 35)}0/x`]) await store.remove(id)
   await store.remove(first)

@@ -1,0 +1,16 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const folders: string[] = []
+
+process.once('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** A folder that is removed when this process ends: what a test has started may write to it until then. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'relay-test-'))
+  folders.push(folder)
+  return folder
+}
