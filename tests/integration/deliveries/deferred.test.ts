@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { isObject } from '../../../src/lib/shape'
 import { upload } from '../webhook/support'
 import { until } from '../../support/until'
-import { failStatements, group, later, other, relayWith, slowDown, takeOffline, useStored, type StoredRelay } from './support'
+import { failStatements, group, later, other, relayWith, takeOffline, useStored, type StoredRelay } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
 
@@ -61,14 +61,30 @@ describe('a deferred request', () => {
     test('is answered before it is delivered, and says where its state is found', async t => {
       const own = await relayWith(t, { config: { path: '/relay' } })
       own.simulator.fault({ fault: { kind: 'late', ms: 300 } })
-      const response = await own.request('/relay/webhook', { method: 'POST', body: JSON.stringify(hello), headers: later })
+      const ask = () => own.request('/relay/webhook', {
+        method: 'POST', body: JSON.stringify(hello), headers: { ...later, 'idempotency-key': 'a' },
+      })
+      const response = await ask()
       assert.equal(response.status, 202)
       assert.equal(response.headers.get('preference-applied'), 'respond-async')
       const body: unknown = await response.json()
       const id = response.headers.get('x-request-id')
       assert.deepEqual(body, { code: 0, msg: 'ok', data: { delivery_id: id, state: 'queued' } })
       assert.equal(response.headers.get('location'), `/relay/deliveries/${id}`)
-      await until('it was delivered', () => own.texts().includes('hello'))
+      const { status, headers } = await ask()
+      const told = ['idempotent-replayed', 'location'].map(name => headers.get(name))
+      assert.deepEqual([status, ...told], [202, 'true', response.headers.get('location')])
+      await until('it was delivered', async () => (await ask()).status === 200)
+      assert.equal((await ask()).headers.get('preference-applied'), null)
+      assert.deepEqual(own.texts(), ['hello'])
+    })
+
+    test('is a 429 that says when to come again where too many wait for its target', async t => {
+      const own = await relayWith(t, { config: { chatQueueLimit: 1 } })
+      await takeOffline(own)
+      await own.queue('waits')
+      const { status, headers } = await own.post(hello, later)
+      assert.deepEqual([status, headers.get('retry-after'), headers.get('relay-outcome')], [429, '1', 'unsent'])
     })
 
     test('needs a database, and says what to add', async t => {
@@ -88,37 +104,6 @@ describe('a deferred request', () => {
       own.unload()
       assert.equal((await answer).status, 202)
     })
-  })
-})
-
-describe('the capacity of a queue', { concurrency: 4 }, () => {
-  test('holds for what waits for a bot, however many come at once', async t => {
-    const relay = await relayWith(t, { config: { chatQueueLimit: 3 } })
-    const online = await takeOffline(relay)
-    slowDown(relay)
-    const answers = await Promise.all(Array.from({ length: 8 }, () => relay.post(hello, later)))
-    assert.deepEqual(answers.map(({ status }) => status).sort(), [202, 202, 202, 429, 429, 429, 429, 429])
-    const refused = answers.find(({ status }) => status === 429)
-    assert.equal(refused?.headers.get('retry-after'), '1')
-    assert.equal(refused.headers.get('relay-outcome'), 'unsent')
-    assert.equal((await relay.post({ ...hello, group_id: other }, later)).status, 202)
-    await online()
-    await until('they are delivered', () => relay.texts().length === 4)
-  })
-})
-
-describe('expires_in', () => {
-  test('bounds the wait for a turn of a caller who waits', async () => {
-    relay.simulator.fault({ fault: { kind: 'late', ms: 800 } })
-    const first = relay.post(hello)
-    await until('it is under way', () => relay.simulator.calls.length > 0)
-    const { status, headers, msg } = await relay.post({ ...hello, msg: 'late', expires_in: 0.1 })
-    assert.equal(status, 503)
-    assert.equal(headers.get('relay-outcome'), 'unsent')
-    assert.match(msg, /expired/)
-    assert.equal((await first).status, 200)
-    await relay.post({ ...hello, msg: 'in time', expires_in: 5 })
-    assert.deepEqual(relay.texts(), ['hello', 'in time'])
   })
 })
 
@@ -147,32 +132,23 @@ describe('a file that a deferred delivery needs', () => {
   })
 })
 
-describe('a database that fails', { concurrency: 4 }, () => {
-  const parts = [['storing', /^INSERT/], ['reading', /^SELECT/], ['changing', /^UPDATE/]] as const
-
-  for (const [what, pattern] of parts) {
-    test(`while ${what} loses nothing, doubles nothing and tells the log no message`, async t => {
-      const relay = await relayWith(t)
-      const online = await takeOffline(relay)
-      const before = await relay.queue('the secret before')
-      const restore = failStatements(relay, sql => pattern.test(sql) && sql.includes('message_relay_'))
-      const during = await relay.post({ ...hello, msg: 'the secret meanwhile' }, later)
-      assert.equal(during.status, what === 'storing' ? 503 : 202)
-      if (what === 'storing') {
-        assert.match(during.msg, /database/)
-        assert.equal(during.headers.get('relay-outcome'), 'unsent')
-      }
-      const keyed = await relay.post({ ...hello, group_id: other, msg: 'the secret key' }, { 'idempotency-key': 'a' })
-      assert.equal(keyed.status, 503)
-      await online()
-      const unkeyed = await relay.post({ ...hello, group_id: other, msg: 'sent without it' })
-      assert.equal(unkeyed.status, 200)
-      restore()
-      await relay.reaches(before, 'sent')
-      const delivered = ['sent without it', 'the secret before', ...during.status === 202 ? ['the secret meanwhile'] : []]
-      await until('all are delivered', () => relay.texts().length === delivered.length)
-      assert.deepEqual(relay.texts().sort(), delivered.sort())
-      assert.deepEqual(relay.logs.filter(line => line.includes('secret')), [])
-    })
-  }
+describe('a database that fails', () => {
+  test('while storing loses nothing, doubles nothing and tells the log no message', async t => {
+    const relay = await relayWith(t)
+    const online = await takeOffline(relay)
+    const before = await relay.queue('the secret before')
+    const restore = failStatements(relay, sql => sql.startsWith('INSERT') && sql.includes('message_relay_'))
+    const during = await relay.post({ ...hello, msg: 'the secret meanwhile' }, later)
+    assert.deepEqual([during.status, during.headers.get('relay-outcome')], [503, 'unsent'])
+    assert.match(during.msg, /database/)
+    const keyed = await relay.post({ ...hello, group_id: other, msg: 'the secret key' }, { 'idempotency-key': 'a' })
+    assert.equal(keyed.status, 503)
+    await online()
+    const unkeyed = await relay.post({ ...hello, group_id: other, msg: 'sent without it' })
+    assert.equal(unkeyed.status, 200)
+    restore()
+    await relay.reaches(before, 'sent')
+    assert.deepEqual(relay.texts().sort(), ['sent without it', 'the secret before'])
+    assert.deepEqual(relay.logs.filter(line => line.includes('secret')), [])
+  })
 })

@@ -168,19 +168,6 @@ describe('withdrawing', () => {
     await until('it is found', async () => (await relay.post(hello, key)).status === 200)
     assert.deepEqual(relay.texts(), ['hello'])
   })
-
-  test('and sending do not both happen, however close they are', async () => {
-    for (let i = 0; i < 30; i++) {
-      const target = String(100_000 + i)
-      const id = await relay.queue(`race ${i}`, { group_id: target })
-      for (let n = 0; n < i; n++) await Promise.resolve()
-      const { status } = await relay.ask(`/deliveries/${id}`, 'DELETE')
-      if (status === 200) await relay.queue('after it', { group_id: target })
-      else await relay.reaches(id, 'sent')
-      await until('the queue is through', () => relay.simulator.ledger.some(entry => entry.target.id === target))
-      assert.equal(relay.texts().includes(`race ${i}`), status === 409)
-    }
-  })
 })
 
 describe('sending again', () => {

@@ -4,8 +4,7 @@ import { fieldsOf, type JsonObject } from '../../../src/lib/shape'
 import type { Simulator } from '../../../simulator'
 import { until } from '../../support/until'
 import { post } from '../hooks/support'
-import { group, later, relayWith, takeOffline, type StoredRelay } from './support'
-import { victim } from './victim'
+import { group, relayWith, takeOffline, type StoredRelay } from './support'
 
 /** Posts as Alertmanager does. */
 async function alert(relay: StoredRelay, name: string): Promise<void> {
@@ -84,23 +83,5 @@ describe('a group that is muted for a while', { concurrency: 3 }, () => {
     relay.simulator.turn('allMuted', false, { type: 'group', id: group })
     for (const id of ids) await relay.reaches(id, 'sent')
     assert.deepEqual(relay.texts(), ['1', '2'])
-  })
-
-  test('loses and doubles nothing over a kill', async t => {
-    const relay = await victim(t)
-    relay.simulator.fault({ fault: { kind: 'muted' } })
-    assert.equal((await relay.post({ group_id: group, msg: '1' }, later)).status, 202)
-    await until('it was refused', () => calls(relay.simulator) === 1)
-    relay.simulator.mute(group, true)
-    for (const msg of ['2', '3', '4']) assert.equal((await relay.post({ group_id: group, msg }, later)).status, 202)
-    await relay.kill()
-    await relay.start()
-    await relay.online()
-    await until('it is held again', async () => (await (await relay.get('/queues')).text()).includes('"state":"held"'))
-    assert.deepEqual(relay.texts(), [])
-    relay.simulator.mute(group, true, 1)
-    await until('all have arrived', () => relay.texts().length === 4, 20_000)
-    await until('that is known', async () => (await relay.states()).every(state => state === 'sent'))
-    assert.deepEqual([relay.texts(), calls(relay.simulator)], [['1', '2', '3', '4'], 5])
   })
 })

@@ -90,34 +90,6 @@ for (const [place, path] of [['in the database', undefined], ['in memory, where 
       assert.equal(answers.find(({ status }) => status === 409)?.headers.get('retry-after'), '1')
       assert.equal(relay.simulator.ledger.length, 1)
     })
-
-    test('is not used up by what was refused, unsent or malformed', async () => {
-      relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
-      assert.equal((await relay.post(hello, key)).status, 502)
-      assert.equal((await relay.post({ ...hello, self_id: '999' }, key)).status, 503)
-      assert.equal((await relay.post({ group_id: group }, key)).status, 400)
-      assert.equal((await relay.post({ group_id: 'abc', msg: 'x' }, key)).status, 400)
-      relay.simulator.clearFaults()
-      const { status, headers } = await relay.post({ ...hello, msg: 'at last' }, key)
-      assert.equal(status, 200)
-      assert.equal(headers.get('idempotent-replayed'), null)
-    })
-
-    test('is used up by a batch of which anything was sent, and not by one of which nothing was', async () => {
-      const batch = { group_id: group, messages: [{ msg: 'a' }, { type: 'file', url: 'base64://YQ==' }, { type: 'nonsense' }] }
-      relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
-      assert.equal((await relay.post(batch, key)).data.failed, 3)
-      relay.simulator.clearFaults()
-      relay.simulator.fault({ fault: { kind: 'refuse' }, action: 'upload_group_file', times: Infinity })
-      const first = await relay.post(batch, key)
-      relay.simulator.clearFaults()
-      const second = await relay.post(batch, key)
-      assert.equal(first.data.success, 1)
-      assert.equal(first.headers.get('idempotent-replayed'), null)
-      assert.equal(second.headers.get('idempotent-replayed'), 'true')
-      assert.deepEqual(second.data, first.data)
-      assert.equal(relay.simulator.ledger.length, 1)
-    })
   })
 }
 
@@ -129,20 +101,6 @@ describe('a repeat of what went unanswered', () => {
     assert(Array.isArray(data.deliveries))
     const told = data.deliveries.map((entry: Record<string, unknown>) => [entry.code, Number(entry.retry_after) > 20])
     assert.deepEqual(told, [[504, true], [504, true]])
-  })
-
-  test('finds each message of a batch', async t => {
-    const relay = await relayWith(t, { config: hasty })
-    const batch = { group_id: group, messages: [{ msg: 'a' }, { type: 'image', url: 'base64://aW1hZ2U=' }, { type: 'file', url: 'base64://YQ==' }] }
-    relay.simulator.fault({ fault: { kind: 'lost-answer' }, times: Infinity })
-    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
-    const first = await relay.post(batch, key)
-    assert.equal(first.data.success, 0)
-    assert.equal(first.headers.get('relay-outcome'), 'unanswered')
-    relay.simulator.clearFaults()
-    const second = await relay.post(batch, key)
-    assert.equal(second.data.success, 3, JSON.stringify(second.data))
-    assert.equal(relay.simulator.ledger.length, 2)
   })
 
   test('sends it once it has settled and did not arrive, but no file where that is not known', async t => {
@@ -196,23 +154,5 @@ describe('a malformed Idempotency-Key', () => {
     for (const value of ['!', 'a"b', '"a\\"b"', `"${'x'.repeat(255)}"`]) {
       assert.equal((await relay.post(hello, { 'idempotency-key': value })).status, 200, value)
     }
-  })
-})
-
-describe('a key of a deferred request', () => {
-  test('gets the same delivery again while it waits, and its result afterwards', async t => {
-    const relay = await relayWith(t)
-    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
-    const first = await relay.post(hello, { ...key, ...later })
-    const second = await relay.post(hello, { ...key, ...later })
-    assert.deepEqual([first.status, second.status], [202, 202])
-    assert.equal(second.data.delivery_id, first.data.delivery_id)
-    assert.equal(second.headers.get('idempotent-replayed'), 'true')
-    assert.equal(second.headers.get('location'), first.headers.get('location'))
-    await relay.reaches(String(first.data.delivery_id), 'sent')
-    const third = await relay.post(hello, { ...key, ...later })
-    assert.equal(third.status, 200)
-    assert.equal(third.headers.get('preference-applied'), null)
-    assert.deepEqual(relay.texts(), ['hello'])
   })
 })

@@ -18,10 +18,8 @@ async function accept(relay: Victim, chat: string, body: object): Promise<void> 
   assert.equal((await relay.post({ group_id: chat, ...body }, later)).status, 202)
 }
 
-const picture = 'base64://iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII='
-
 describe('a relay', { concurrency: 2 }, () => {
-  overKill('while it sends:', { config: { longText: 'divide' } }, {
+  overKill('while it sends:', { config: {} }, {
     async 'what was answered with 202 is delivered, in its order, and nothing twice'(relay, chat) {
       relay.simulator.fault({ fault: { kind: 'lost-answer' }, target: chat })
       for (let i = 0; i < 5; i++) await accept(relay, chat, { msg: String(i) })
@@ -57,16 +55,6 @@ describe('a relay', { concurrency: 2 }, () => {
       }
     },
 
-    async 'what was leaving and has not arrived is sent'(relay, chat) {
-      relay.simulator.fault({ fault: { kind: 'silent' }, target: chat })
-      await accept(relay, chat, { msg: 'hello' })
-      await until('it has left', () => calls(relay, chat) === 1)
-      return async () => {
-        await reaches(relay, chat, 'sent')
-        assert.deepEqual(relay.texts(chat), ['hello'])
-      }
-    },
-
     async 'a batch goes on where it was, with its files'(relay, chat) {
       const url = await relay.upload('report.txt', 'report')
       relay.simulator.fault({ fault: { kind: 'lost-answer' }, action: 'upload_group_file', target: chat })
@@ -76,17 +64,6 @@ describe('a relay', { concurrency: 2 }, () => {
       return async () => {
         await reaches(relay, chat, 'failed')
         assert.deepEqual(relay.texts(chat), ['text', '[file 6]', '[file 2]'])
-      }
-    },
-
-    async 'a divided text goes on where it was'(relay, chat) {
-      const msg = 'a line of a log\n'.repeat(1250)
-      relay.simulator.fault({ fault: { kind: 'lost-answer' }, target: chat })
-      await accept(relay, chat, { msg })
-      await until('the first part has arrived', () => relay.texts(chat).length === 1)
-      return async () => {
-        await reaches(relay, chat, 'sent')
-        assert.equal(relay.texts(chat).map((text, index) => text.replace(`(${index + 1}/5)\n`, '')).join('\n'), msg.trimEnd())
       }
     },
 
@@ -147,45 +124,6 @@ describe('a relay', { concurrency: 2 }, () => {
         const [entry] = relay.simulator.ledger.filter(({ target }) => target.id === chat)
         assert.deepEqual(entry?.media.map(({ size }) => size), [1_000_000])
         await until('its file is removed', async () => (await files()).length === 0)
-      }
-    },
-
-    async 'what has expired meanwhile is not sent'(relay, chat) {
-      await accept(relay, chat, { msg: 'late', expires_in: 0.5 })
-      return async () => {
-        await reaches(relay, chat, 'expired')
-        assert.deepEqual(relay.texts(chat), [])
-      }
-    },
-  })
-
-  overKill('once calls have gone unanswered:', { config: { chatApiTimeout: 0.5, chatSettleTime: 6 } }, {
-    async 'what was sent before is not taken for an equal message that is sent now'(relay, chat) {
-      assert.equal((await relay.post({ group_id: chat, msg: 'hello' }, { prefer: 'respond-async, wait=5' })).status, 200)
-      return async () => {
-        relay.simulator.fault({ fault: { kind: 'silent' }, target: chat })
-        assert.equal((await relay.post({ group_id: chat, msg: 'hello' })).status, 504)
-        assert.deepEqual(relay.texts(chat), ['hello'])
-      }
-    },
-
-    async 'what comes late is still looked for, and found'(relay, chat) {
-      relay.simulator.fault({ fault: { kind: 'late', ms: 4_500, delivered: 'then' }, target: chat })
-      assert.equal((await relay.post({ group_id: chat, msg: 'slow' }, { 'idempotency-key': chat })).status, 504)
-      return async () => {
-        await reaches(relay, chat, 'sent')
-        assert.deepEqual(relay.texts(chat), ['slow'])
-      }
-    },
-
-    async 'what did not arrive is sent again, also when nobody waits for it'(relay, chat) {
-      assert.equal((await relay.post({ group_id: chat, msg: 'before' })).status, 200)
-      relay.simulator.fault({ fault: { kind: 'silent' }, target: chat })
-      await accept(relay, chat, { type: 'image', url: picture })
-      await reaches(relay, chat, 'sent', 'unanswered')
-      return async () => {
-        await reaches(relay, chat, 'sent', 'sent')
-        assert.equal(relay.texts(chat).length, 2)
       }
     },
   })

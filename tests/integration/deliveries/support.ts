@@ -3,7 +3,6 @@ import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, afterEach, before, type TestContext } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../../src'
 import { requestOf } from '../../../src/platform/onebot/adapter'
 import type { SimulatorOptions } from '../../../simulator'
@@ -171,17 +170,6 @@ export function driverOf({ app }: { app: Context }): SQLiteDriver {
   const [driver] = app.model.drivers
   assert(driver instanceof SQLiteDriver)
   return driver
-}
-
-/** Makes what is read from the database take a while to come, as over a network. */
-export function slowDown(relay: { app: Context }): void {
-  const driver = driverOf(relay)
-  const get = driver.get.bind(driver)
-  driver.get = async selection => {
-    const rows = get(selection)
-    await Promise.allSettled([rows, delay(20)])
-    return rows
-  }
 }
 
 /** Makes statements of the database fail, as long as the function says so. */

@@ -352,22 +352,6 @@ describe('on the wire', () => {
     polite.socket.destroy()
   })
 
-  test('a form of a million parts is refused as soon as there are too many, and the rest is not read', async () => {
-    const before = await stored()
-    for (const [disposition, msg] of [
-      ['form-data; name="a"', /^more than 1000 parts in one form$/], ['form-data; name="msg"', /^more than 1000 parts in one form$/],
-      ['form-data; name="f"; filename="a.txt"', /^more than 1000 parts in one form$/],
-    ] as const) {
-      const part = `--limit\r\nContent-Disposition: ${disposition}\r\n\r\na\r\n`
-      const wire = await Wire.open(relay.url)
-      wire.send(head('ops', `Content-Length: ${part.length * 1_000_000}`, 'Content-Type: multipart/form-data; boundary=limit'), part.repeat(1002))
-      assertFailure(await wire.answer(), 413, msg)
-      wire.socket.destroy()
-    }
-    assert.deepEqual(await stored(), before)
-    assert.deepEqual(seen(), [])
-  })
-
   test('a form whose long texts would make more than 1,000 items with their files is refused', async t => {
     const roomy = await startRelay()
     t.after(() => roomy.stop())

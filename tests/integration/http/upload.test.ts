@@ -59,18 +59,6 @@ test('an upload is refused, nothing of it stays, and the connection goes on', as
   }
 })
 
-test('fifty uploads at once are all stored', async () => {
-  const warnings: Error[] = []
-  const onWarning = (warning: Error) => warnings.push(warning)
-  process.on('warning', onWarning)
-  const before = await stored()
-  const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => upload(multipart([[`${index}.txt`, 'x'.repeat(1000)]]))))
-  assert(answers.every(({ status }) => status === 200))
-  assert.equal((await stored()).length, before.length + 50)
-  process.off('warning', onWarning)
-  assert.deepEqual(warnings, [])
-})
-
 test('a full disk is answered 507, nothing stays, and the connection goes on', async t => {
   await mkdir(relay.uploadDir, { recursive: true })
   try {

@@ -10,10 +10,7 @@ const target = { kind: 'group', id: '123456' } as const
 
 describe('an answer that is neither a clear yes nor a clear no', () => {
   const config = { chatApiTimeout: 0.5, chatApiMaxRetries: 1, chatRetryUnanswered: false }
-  const answers = [
-    { status: 'ok', data: { message_id: 1 } }, { status: 'ok', retcode: '0', data: { message_id: 1 } }, { status: 'ok', retcode: null },
-    {}, { status: 'async', retcode: 1, data: null }, { status: 'failed', retcode: 0, data: null }, { status: 'ok', retcode: 100, data: null },
-  ]
+  const answers = [{ status: 'ok', data: { message_id: 1 } }, { status: 'async', retcode: 1, data: null }]
 
   test('is told as no answer, and the message is there once', async t => {
     const relay = await startRelay({ config, simulator: { history: false } })

@@ -62,25 +62,10 @@ describe('a batch', () => {
     assert.deepEqual(outline(relay), ['first', '[video]', 'last', '[file]'])
   })
 
-  test('takes items without a type as text, and null as absent', async () => {
-    await send([{ msg: 'a' }, { type: null, msg: 'b', url: null }, { ...image(), msg: null }])
-    assert.deepEqual(shape(only(relay.simulator.ledger)), ['text:a', 'text:b', 'image'])
-  })
-
   test('has precedence over the fields of a single message', async () => {
     const data = batchOf(await relay.send({ group_id: group, type: 'nonsense', msg: 'single', messages: [text('batch')] }))
     assert.equal(data.total, 1)
     assert.deepEqual(outline(relay), ['batch'])
-  })
-
-  test('of 200 items is one platform message with all of them, in order', async () => {
-    const messages = Array.from({ length: 200 }, (_, index) => index % 4 === 3 ? image(`picture ${index}`) : text(`<${index}>`))
-    const data = await send(messages)
-    assert.equal(data.success, 200)
-    const entry = only(relay.simulator.ledger)
-    assert.equal(entry.segments.length, 200)
-    assert.deepEqual(entry.segments.map(({ type }) => type), messages.map(({ type }) => type))
-    assert.equal(entry.media.length, 50)
   })
 })
 
@@ -152,12 +137,6 @@ describe('a combined message that the platform refuses', () => {
     assert.deepEqual(data.results[2]?.message_ids, [String(relay.simulator.ledger[1]?.messageId)])
   })
 
-  test('is not taken apart once a further attempt has succeeded', async () => {
-    relay.simulator.fault({ fault: { kind: 'refuse' } })
-    assert.deepEqual(codes(await send([text('a'), image()])), ['ok', 'ok'])
-    assert.deepEqual(outline(relay), ['a[image]'])
-  })
-
   test('and then about the target ends at once', async () => {
     relay.simulator.fault({ fault: { kind: 'refuse' }, match: carrying('one'), times: 1 + retries })
     relay.simulator.fault({ fault: { kind: 'not-member' }, match: carrying('two'), times: Infinity })
@@ -179,17 +158,4 @@ describe('a refusal about the target', () => {
       assert.equal(relay.simulator.ledger.length, 0)
     })
   }
-
-  test('in the middle leaves what has arrived as it is', async () => {
-    relay.simulator.fault({ fault: { kind: 'not-member' }, match: carrying('film'), times: Infinity })
-    const data = await send([text('a'), video('film'), text('b'), file()])
-    assert.deepEqual(codes(data), ['ok', 502, 502, 502])
-    assert.deepEqual(outline(relay), ['a'])
-    assert.equal(sends(relay).length, 2)
-  })
-
-  test('leaves the results of items that were wrong as they are', async () => {
-    relay.simulator.fault({ fault: { kind: 'not-member' }, times: Infinity })
-    assert.deepEqual(codes(await send([null, text('a'), { type: 'image' }, file()])), [400, 502, 400, 502])
-  })
 })
