@@ -1,32 +1,67 @@
-import { Bot, MessageEncoder, type Context, type h } from 'koishi'
+import { Bot, MessageEncoder, Universal, type Context, type h } from 'koishi'
+import assert from 'node:assert/strict'
 
-/** A bot of a platform beside OneBot, always online, which says of each message that it was sent. */
-export class OtherBot extends Bot {
-  /** The elements of each message that it was given: what they say, or their type and what that is about. */
-  static readonly written: string[][] = []
+class OtherEncoder extends MessageEncoder {
+  private elements: h[] = []
 
-  static override MessageEncoder = class extends MessageEncoder {
-    private readonly elements: string[] = []
-
-    override flush(): Promise<void> {
-      OtherBot.written.push(this.elements)
-      this.results.push({ id: '77' })
-      return Promise.resolve()
-    }
-
-    override visit({ type, attrs }: h): Promise<void> {
-      this.elements.push(type === 'text' ? String(attrs.content) : `${type} ${String(attrs.id ?? attrs.type ?? attrs.src)}`)
-      return Promise.resolve()
-    }
+  override async flush(): Promise<void> {
+    const { bot, channelId, elements } = this
+    assert(bot instanceof OtherBot)
+    if (elements.length === 0) return
+    this.elements = []
+    this.results.push({ id: await bot.deliver({ channelId, elements }) })
   }
 
-  constructor(ctx: Context, config: object) {
-    super(ctx, config, 'other')
-    this.selfId = 'me'
+  override async visit(element: h): Promise<void> {
+    const { bot } = this
+    assert(bot instanceof OtherBot)
+    if (bot.divides) await this.flush()
+    this.elements.push(element)
+  }
+}
+
+/** A bot of a platform beside OneBot, as adapters make them: always online, and unless told otherwise it delivers each message. */
+export class OtherBot extends Bot {
+  static override MessageEncoder = OtherEncoder
+
+  readonly sent: { channelId: string, elements: h[] }[] = []
+  /** What the next sends do instead of delivering. */
+  failures: (() => Promise<void>)[] = []
+  calls = 0
+  /** Whether each element becomes a message of its own, as on platforms that cannot mix text and pictures. */
+  divides = false
+
+  constructor(ctx: Context, config: { platform?: string, selfId?: string }) {
+    super(ctx, config, config.platform ?? 'other')
+    this.selfId = config.selfId ?? 'me'
   }
 
   override start(): Promise<void> {
     this.online()
     return Promise.resolve()
   }
+
+  override createDirectChannel(userId: string): Promise<Universal.Channel> {
+    return Promise.resolve({ id: `dm-${userId}`, type: Universal.Channel.Type.DIRECT })
+  }
+
+  async deliver(sent: OtherBot['sent'][number]): Promise<string> {
+    this.calls++
+    await this.failures.shift()?.()
+    return `${this.selfId}-${this.sent.push(sent)}`
+  }
+
+  /** Makes it one that was never used. */
+  reset(): void {
+    this.sent.length = 0
+    Object.assign(this, { failures: [], calls: 0, divides: false, hidden: false })
+    this.online()
+  }
+}
+
+/** The one of an app with this ID. */
+export function otherBot({ app }: { app: Context }, selfId = 'me'): OtherBot {
+  const bot = app.bots.find(each => each.selfId === selfId)
+  assert(bot instanceof OtherBot)
+  return bot
 }

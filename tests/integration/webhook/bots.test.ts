@@ -1,7 +1,8 @@
-import { h, MessageEncoder, Bot, Universal, type Context, type Session } from 'koishi'
+import { h, Universal, type Session } from 'koishi'
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test, type TestContext } from 'node:test'
 import { serve } from '../../support/listen'
+import { otherBot, OtherBot } from '../../support/other-bot'
 import { useRelay, type Reply } from '../../support/relay'
 import { until } from '../../support/until'
 import { batchOf, failureOf, group, idsOf, oneBot, only, outline, reconnect, sends, upload, user } from './support'
@@ -10,90 +11,23 @@ const timeout = 500
 const retries = 1
 const config = { chatApiTimeout: timeout / 1000, chatApiMaxRetries: retries }
 
-/** What a fake bot has sent. */
-interface Sent { channelId: string, elements: h[] }
-
-class FakeEncoder extends MessageEncoder {
-  private elements: h[] = []
-
-  override async flush(): Promise<void> {
-    const { bot, channelId, elements } = this
-    assert(bot instanceof FakeBot)
-    if (elements.length === 0) return
-    this.elements = []
-    this.results.push({ id: await bot.deliver({ channelId, elements }) })
-  }
-
-  override async visit(element: h): Promise<void> {
-    const { bot } = this
-    assert(bot instanceof FakeBot)
-    if (bot.divides) await this.flush()
-    this.elements.push(element)
-  }
-}
-
-/** A bot of a platform of its own, as adapters make them. */
-class FakeBot extends Bot {
-  static override MessageEncoder = FakeEncoder
-
-  readonly sent: Sent[] = []
-  /** What the next sends do instead of delivering. */
-  failures: (() => Promise<void>)[] = []
-  calls = 0
-  /** Whether each element becomes a message of its own, as on platforms that cannot mix text and pictures. */
-  divides = false
-
-  constructor(ctx: Context, config: { selfId: string, platform?: string }) {
-    super(ctx, config, config.platform ?? 'fake')
-    this.selfId = config.selfId
-  }
-
-  override start(): Promise<void> {
-    this.online()
-    return Promise.resolve()
-  }
-
-  override createDirectChannel(userId: string): Promise<Universal.Channel> {
-    return Promise.resolve({ id: `dm-${userId}`, type: Universal.Channel.Type.DIRECT })
-  }
-
-  async deliver(sent: Sent): Promise<string> {
-    this.calls++
-    await this.failures.shift()?.()
-    return `${this.selfId}-${this.sent.push(sent)}`
-  }
-
-  /** Makes it one that was never used. */
-  reset(): void {
-    this.sent.length = 0
-    Object.assign(this, { failures: [], calls: 0, divides: false, hidden: false })
-    this.online()
-  }
-}
-
 /** Two bots besides that of the simulator. */
-let first: FakeBot
-let second: FakeBot
+let first: OtherBot
+let second: OtherBot
 
 const relay = useRelay({
   config,
   setup(app) {
-    for (const selfId of ['f1', 'f2']) app.plugin(FakeBot, { selfId })
+    for (const selfId of ['f1', 'f2']) app.plugin(OtherBot, { platform: 'fake', selfId })
   },
 })
 beforeEach(() => {
-  first = fakeBot('f1')
-  second = fakeBot('f2')
+  first = otherBot(relay, 'f1')
+  second = otherBot(relay, 'f2')
 })
 afterEach(() => {
   for (const bot of [first, second]) bot.reset()
 })
-
-function fakeBot(selfId: string): FakeBot {
-  const bot = relay.app.bots.find(bot => bot.selfId === selfId)
-  assert(bot instanceof FakeBot)
-  return bot
-}
 
 function send(body: object = {}): Promise<Reply> {
   return relay.send({ group_id: group, msg: 'hello', ...body })
@@ -256,6 +190,14 @@ describe('other plugins', () => {
         t.after(relay.app.on('before-send', listener))
       }
 
+      /** Has a plugin make other elements of each message. */
+      function change(t: TestContext, make: (elements: h[]) => h[]): void {
+        onBeforeSend(t, session => {
+          session.elements = make(session.elements ?? [])
+          return undefined
+        })
+      }
+
       const post = (body: object = {}) => send({ platform, ...body })
 
       test('see every message before it is sent, with its elements and where it goes', async t => {
@@ -309,10 +251,7 @@ describe('other plugins', () => {
       })
 
       test('may add an element that the relay does not make itself', async t => {
-        onBeforeSend(t, session => {
-          session.elements = [h.at('10002'), ...session.elements ?? []]
-          return undefined
-        })
+        change(t, elements => [h.at('10002'), ...elements])
         const ids = idsOf(await post({ msg: '<b>&amp;' }))
         assert.deepEqual(arrived(), ['<at id="10002"/>&lt;b&gt;&amp;amp;'])
         assert.deepEqual(ids, [platform === 'fake' ? 'f1-1' : String(relay.simulator.ledger[0]?.messageId)])
@@ -422,10 +361,7 @@ describe('other plugins', () => {
         })
 
         test('may add an element that the adapter sends, to which the platform answers without data: it is sent once', async t => {
-          onBeforeSend(t, session => {
-            session.elements = [h.at('10002'), ...session.elements ?? []]
-            return undefined
-          })
+          change(t, elements => [h.at('10002'), ...elements])
           relay.simulator.fault({ fault: { kind: 'null-data' }, times: Infinity })
           const reply = await post()
           assert.deepEqual(arrived(), ['<at id="10002"/>hello'])
@@ -433,10 +369,7 @@ describe('other plugins', () => {
         })
 
         test('may add an element that the adapter sends to a group that the bot has left: one call, and the reason is told', async t => {
-          onBeforeSend(t, session => {
-            session.elements = [h.at('10002'), ...session.elements ?? []]
-            return undefined
-          })
+          change(t, elements => [h.at('10002'), ...elements])
           relay.simulator.fault({ fault: { kind: 'not-member' }, times: Infinity })
           const msg = failureOf(await post(), 502)
           assert.equal(sends(relay).length, 1)
@@ -445,10 +378,7 @@ describe('other plugins', () => {
 
         test('may add text to a file, which then goes first, and is not sent again where the file is refused', async t => {
           const url = await upload(relay, 'x.txt', 'content')
-          onBeforeSend(t, ({ elements }) => {
-            elements?.unshift(h.text('see'))
-            return undefined
-          })
+          change(t, elements => [h.text('see'), ...elements])
           assert.equal((await post({ type: 'file', url })).status, 200)
           assert.deepEqual(arrived(), ['see', '[file x.txt]'])
           relay.simulator.clear()
@@ -458,10 +388,7 @@ describe('other plugins', () => {
         })
 
         test('may leave nothing of a message: 502, and nothing is sent', async t => {
-          onBeforeSend(t, session => {
-            session.elements = []
-            return undefined
-          })
+          change(t, () => [])
           assert.match(failureOf(await post(), 502), /another plugin/)
           assert.equal(outline(relay).length, 0)
           assert.equal(sends(relay).length, 0)
