@@ -1,104 +1,88 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { text } from 'node:stream/consumers'
+import { createServer, type ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import OneBotBot from '@koishijs/plugin-adapter-onebot'
-import * as proxyAgent from '@koishijs/plugin-proxy-agent'
-import Server from '@koishijs/plugin-server'
-import { Bot, Context, type ForkScope, h, HTTP, Logger, Universal } from 'koishi'
-import { Simulator, type SimulatorOptions } from '../../../simulator'
+import { type Context, type ForkScope, h, Universal } from 'koishi'
+import type { Simulator, SimulatorOptions } from '../../../simulator'
 import { type CommandSettings, listenForCommands } from '../../../src/commands'
 import { RelayError } from '../../../src/errors'
 import { InFlight } from '../../../src/lib/in-flight'
+import { fieldsOf, isObject, type JsonObject } from '../../../src/lib/shape'
 import { Incoming } from '../../../src/platform/incoming'
 import { incomingOneBot } from '../../../src/platform/onebot/message'
 import { createDelivery, end, type ItemResult } from '../../../src/relay/delivery'
 import type { Submission } from '../../../src/relay/relay'
 import { summarize } from '../../../src/relay/summary'
-import { holdAdapterTimers, responseTimeout } from '../../support/adapter-timers'
 import { listen } from '../../support/listen'
+import { OtherBot } from '../../support/other-bot'
+import { startRelay, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
 
 /** One exchange with the callback, as its server sees it. */
-interface Exchange { body: Record<string, unknown>, response: ServerResponse }
+interface Exchange { body: JsonObject, response: ServerResponse }
 
 type Delivered = Submission['request'] & Pick<Submission, 'id'>
 
-/** A Koishi app on a simulator, through the real adapter; commands are listened for in a plugin of its own. */
+/** The app of a relay that listens for no commands itself; commands are listened for in a plugin of its own. */
 class Stage {
   /** Requests of the callback that were answered, or are being. */
   readonly exchanges: Exchange[] = []
   readonly delivered: Delivered[] = []
   /** Texts that reached the middlewares behind ours. */
   readonly passed: (string | undefined)[] = []
-  /** Lines of the log, with their level. */
-  readonly lines: string[] = []
   /** Answers an exchange. */
   answer: (exchange: Exchange) => void = ({ response }) => response.end('{"reply":"pong"}')
   send: (request: Submission['request']) => Promise<ItemResult[]> = ({ items }) => Promise.resolve(items.map(() => ({ success: true, messageIds: ['1'] })))
   readonly inFlight = new InFlight()
-  readonly app = new Context()
-  private readonly releaseTimers = holdAdapterTimers()
-  private callbackUrl = ''
-  private adapter: ForkScope | undefined
   private readonly handled = new Set<string>()
-  private readonly waiting = new Set<() => void>()
+  private readonly forks: ForkScope[] = []
   private readonly callback = createServer((request, response) => {
-    void this.receive(request, response)
+    void json(request).then(body => {
+      const exchange = { body: fieldsOf(body), response }
+      this.exchanges.push(exchange)
+      this.answer(exchange)
+    })
   })
 
-  private readonly record: Logger.Target = {
-    colors: 0,
-    record: ({ name, type, content }) => {
-      if (name === 'message-relay') this.lines.push(`${type} ${content}`)
-      this.changed()
-    },
-  }
+  private constructor(private readonly relay: TestRelay, private readonly logStart: number) {}
 
-  private constructor(readonly simulator: Simulator) {}
-
-  static async set(options?: SimulatorOptions): Promise<Stage> {
-    const stage = new Stage(await Simulator.start({ anyTarget: true, ...options }))
-    const { app, simulator } = stage
-    Logger.targets.splice(0, Infinity, stage.record)
-    stage.callbackUrl = `http://user:secret@127.0.0.1:${await listen(stage.callback)}/hook?token=secret`
-    app.plugin(HTTP)
-    app.plugin(proxyAgent)
-    app.plugin(Server, { host: '127.0.0.1', port: 0 })
-    stage.adapter = app.plugin<OneBotBot.Config>(OneBotBot, {
-      protocol: 'ws',
-      retryTimes: 6,
-      retryInterval: 500,
-      retryLazy: 60_000,
-      proxyAgent: '',
-      responseTimeout,
-      endpoint: simulator.endpoint,
-      selfId: simulator.selfId,
-    })
-    app.middleware((session, next) => {
+  static async set(simulator: SimulatorOptions = {}): Promise<Stage> {
+    const relay = await startRelay({ simulator })
+    const stage = new Stage(relay, relay.logs.length)
+    relay.app.middleware((session, next) => {
       stage.passed.push(session.content)
       return next()
     })
-    app.on('middleware', session => {
-      stage.handled.add(session.messageId ?? '')
-      stage.changed()
-    })
-    app.on('login-updated', () => {
-      stage.changed()
-    })
-    await app.start()
-    await stage.until(() => app.bots[0]?.status === Universal.Status.ONLINE)
+    relay.app.on('middleware', session => void stage.handled.add(session.messageId ?? ''))
+    await listen(stage.callback)
     return stage
   }
 
-  listen(settings: Partial<CommandSettings> = {}) {
-    return this.app.plugin((ctx: Context) => {
-      listenForCommands(ctx, { prefix: '#', length: 4, callbackUrl: this.callbackUrl, secret: '', retry: false, timeout: 10_000, ...settings }, {
+  get app(): Context {
+    return this.relay.app
+  }
+
+  get simulator(): Simulator {
+    return this.relay.simulator
+  }
+
+  /** Lines of the log, with their level. */
+  get lines(): string[] {
+    const name = 'message-relay '
+    return this.relay.logs.slice(this.logStart).filter(line => line.startsWith(name)).map(line => line.slice(name.length))
+  }
+
+  listen(settings: Partial<CommandSettings> = {}): ForkScope {
+    const address = this.callback.address()
+    assert(isObject(address))
+    const callbackUrl = `http://user:secret@127.0.0.1:${String(address.port)}/hook?token=secret`
+    const fork = this.app.plugin((ctx: Context) => {
+      listenForCommands(ctx, { prefix: '#', length: 4, callbackUrl, secret: '', retry: false, timeout: 10_000, ...settings }, {
         relay: {
           active: () => Promise.resolve(),
           submit: async ({ id, request, door }) => {
             this.delivered.push({ id, ...request })
-            this.changed()
             const results = await this.send(request)
             const delivery = createDelivery({ id, caller: null, door, summary: summarize([], 'none') }, 1, Date.now(), request)
             return { delivery: Object.assign(delivery, end(delivery, results)), isReplay: false }
@@ -109,11 +93,13 @@ class Stage {
         logger: ctx.logger('message-relay'),
       })
     })
+    this.forks.push(fork)
+    return fork
   }
 
   /** Resolves when Koishi is done with the message. */
   whenHandled(id: number | string): Promise<void> {
-    return this.until(() => this.handled.has(String(id)))
+    return until('Koishi is done with it', () => this.handled.has(String(id)))
   }
 
   /** Has a member say something in a group, and waits until Koishi is done with it. */
@@ -121,51 +107,17 @@ class Stage {
     await this.whenHandled(this.simulator.say({ group: '123456', user: '10001', text }))
   }
 
-  until(condition: () => boolean): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const deadline = setTimeout(() => {
-        this.waiting.delete(look)
-        reject(new Error(`in vain; the log: ${this.lines.join('\n')}`))
-      }, 10_000)
-      const look = () => {
-        if (!condition()) return
-        clearTimeout(deadline)
-        this.waiting.delete(look)
-        resolve()
-      }
-      this.waiting.add(look)
-      look()
-    })
-  }
-
   async clear(): Promise<void> {
+    this.callback.close()
     this.callback.closeAllConnections()
-    await new Promise(resolve => this.callback.close(resolve))
-    // Koishi takes the list of bots away before the bots, which then complain.
-    this.adapter?.dispose()
-    await this.app.stop()
-    await this.simulator.close()
-    Logger.targets.length = 0
-    this.releaseTimers()
-  }
-
-  private changed(): void {
-    for (const look of this.waiting) look()
-  }
-
-  private async receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body: unknown = JSON.parse(await text(request))
-    assert.ok(typeof body === 'object' && body)
-    const exchange = { body: { ...body }, response }
-    this.exchanges.push(exchange)
-    this.answer(exchange)
-    this.changed()
+    for (const fork of this.forks) fork.dispose()
+    await this.relay.stop()
   }
 }
 
 let stage: Stage
 const bodies = () => stage.exchanges.map(({ body }) => body)
-const json = (value: unknown) => ({ response }: Exchange) => {
+const answering = (value: unknown) => ({ response }: Exchange) => {
   response.end(JSON.stringify(value))
 }
 
@@ -279,17 +231,17 @@ describe('listening', () => {
   test('holds up no other message while a callback is slow', async () => {
     stage.listen()
     stage.answer = exchange => {
-      if (exchange.body.content !== 'slow') json({ reply: 'pong' })(exchange)
+      if (exchange.body.content !== 'slow') answering({ reply: 'pong' })(exchange)
     }
     const slow = stage.simulator.say({ group: '123456', user: '10001', text: '#ping slow' })
-    await stage.until(() => stage.exchanges.length === 1)
+    await until('the callback is asked', () => stage.exchanges.length === 1)
     await stage.say('#ping fast')
     await stage.say('hello')
     assert.equal(stage.delivered.length, 1)
     assert.deepEqual(stage.passed, ['hello'])
     const [first] = stage.exchanges
     assert.ok(first)
-    json({ reply: 'late' })(first)
+    answering({ reply: 'late' })(first)
     await stage.whenHandled(slow)
     assert.equal(stage.delivered.length, 2)
   })
@@ -310,7 +262,7 @@ describe('an answer', () => {
   afterEach(() => stage.clear())
 
   test('may name another target and hold several items, wrong ones among them', async () => {
-    stage.answer = json({ user_id: 10002, messages: [{ type: 'sound' }, { msg: 'a' }, { type: 'image', url: 'http://127.0.0.1/a' }] })
+    stage.answer = answering({ user_id: 10002, messages: [{ type: 'sound' }, { msg: 'a' }, { type: 'image', url: 'http://127.0.0.1/a' }] })
     await stage.say('#ping x')
     const [{ target, items, id } = assert.fail()] = stage.delivered
     assert.deepEqual(target, { kind: 'private', id: '10002' })
@@ -321,7 +273,7 @@ describe('an answer', () => {
   })
 
   test('is bounded and read like a request: links, levels, values and items', async () => {
-    stage.answer = json({ messages: [{ type: 'image', url: 'http://127.0.0.1/?/../../x' }, { type: 'image', url: 'HTTP://127.0.0.1/a/../../b' }] })
+    stage.answer = answering({ messages: [{ type: 'image', url: 'http://127.0.0.1/?/../../x' }, { type: 'image', url: 'HTTP://127.0.0.1/a/../../b' }] })
     await stage.say('#ping x')
     const items = stage.delivered[0]?.items.filter(item => !(item instanceof RelayError))
     assert.deepEqual(items, [{ type: 'image', link: { kind: 'remote', url: 'http://127.0.0.1/b' } }])
@@ -330,7 +282,7 @@ describe('an answer', () => {
       [{ reply: 'x', more: Array(20_000).fill(0) }, 'an answer of more than 20000 values'],
       [{ messages: Array(1001).fill({ msg: 'a' }) }, 'messages must hold at most 1000 items (bad-request)'],
     ] as const) {
-      stage.answer = json(answer)
+      stage.answer = answering(answer)
       await stage.say('#ping x')
       assert.equal(outcomes().at(-1), `warn no reply: ${reason}`)
     }
@@ -341,7 +293,7 @@ describe('an answer', () => {
     stage.send = () => Promise.resolve([
       { success: false, error: new RelayError('refused', 'secret', { logText: 'muted' }) }, { success: true, messageIds: ['1'] },
     ])
-    stage.answer = json({ messages: [{ msg: 'a' }, { type: 'image', url: 'http://127.0.0.1/a' }] })
+    stage.answer = answering({ messages: [{ msg: 'a' }, { type: 'image', url: 'http://127.0.0.1/a' }] })
     await stage.say('#ping x')
     assert.deepEqual(stage.passed, [])
     assert.deepEqual(outcomes(), ['info replied'])
@@ -355,7 +307,7 @@ describe('an answer', () => {
       answer = resolve
     })
     const first = stage.simulator.say({ group: '123456', user: '10001', text: '#ping x' })
-    await stage.until(() => stage.delivered.length === 1)
+    await until('it is being sent', () => stage.delivered.length === 1)
     let isDrained = false
     const drained = stage.inFlight.drain(10_000).then(() => {
       isDrained = true
@@ -433,7 +385,7 @@ describe('disposing', () => {
     const fork = stage.listen()
     stage.answer = () => undefined
     const id = stage.simulator.say({ group: '123456', user: '10001', text: '#ping x' })
-    await stage.until(() => stage.exchanges.length === 1)
+    await until('the callback is asked', () => stage.exchanges.length === 1)
     const [{ response } = assert.fail()] = stage.exchanges
     const closed = once(response, 'close')
     fork.dispose()
@@ -458,13 +410,6 @@ describe('disposing', () => {
 })
 
 describe('on another platform', () => {
-  class OtherBot extends Bot {
-    constructor(ctx: Context) {
-      super(ctx, {}, 'other')
-      this.selfId = 'bot'
-    }
-  }
-
   beforeEach(async () => {
     stage = await Stage.set()
     stage.listen()
@@ -476,7 +421,7 @@ describe('on another platform', () => {
   async function say(channel: Universal.Channel, markup: string): Promise<void> {
     const id = `m${++said}`
     const fork = stage.app.plugin((ctx: Context) => {
-      const bot = new OtherBot(ctx)
+      const bot = new OtherBot(ctx, {})
       bot.dispatch(bot.session({
         type: 'message',
         user: { id: 'alice' },
@@ -497,6 +442,6 @@ describe('on another platform', () => {
       command: 'ping', content: '@bob <b>', raw_message: '#ping @bob <b>', user_id: 'alice', group_id: 'channel', message_id: 'm1',
     })
     assert.equal('group_id' in (inPrivate ?? {}), false)
-    assert.deepEqual(stage.delivered.map(({ target, bot }) => [target, bot.selfId]), [[{ kind: 'group', id: 'channel' }, 'bot'], [{ kind: 'private', id: 'alice' }, 'bot']])
+    assert.deepEqual(stage.delivered.map(({ target, bot }) => [target, bot.selfId]), [[{ kind: 'group', id: 'channel' }, 'me'], [{ kind: 'private', id: 'alice' }, 'me']])
   })
 })
