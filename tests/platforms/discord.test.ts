@@ -80,7 +80,7 @@ describe('a text', () => {
 
   test('goes to a thread, and to a user in the private chat that is opened once', async () => {
     for (const to of [`discord:group:${thread}`, `discord:private:${user}`, `discord:private:${user}`]) await deliver({ to, msg: 'x' })
-    assert.equal((await ask(`/send/discord:group:${thread}`, { method: 'POST', body: '*y*' })).status, 200)
+    assert.equal((await relay.request(`/send/discord:group:${thread}`, { method: 'POST', body: '*y*' })).status, 200)
     assert.deepEqual(discord.shown.map(({ channel, content }) => [channel, content]), [
       [thread, 'x'], [direct, 'x'], [direct, 'x'], [thread, '\\*y\\*'],
     ])
@@ -173,7 +173,7 @@ describe('a refusal', () => {
       assert.match(said, /^unsent: /)
       assert.match(said, reason)
       assert.equal(discord.posts().length, 1)
-      await ask(`/queues/${encodeURIComponent(`discord:${botId}/private:${user}`)}/resume`, { method: 'POST' })
+      await ask(`/queues/${encodeURIComponent(`discord:${botId}/private:${user}`)}/resume`, 'POST')
     }
   })
 
@@ -356,7 +356,7 @@ test('a message in an archived thread cannot be changed, but a new one opens the
 test('recalls a message', async () => {
   const [{ id } = { id: '' }] = await deliver({ msg: 'x' })
   const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ message_id: id }) }
-  assert.equal((await ask('/onebot/delete_msg', init)).status, 200)
+  assert.equal((await relay.request('/onebot/delete_msg', init)).status, 200)
   assert.deepEqual(discord.recalled, [`${channel} ${id}`])
 })
 

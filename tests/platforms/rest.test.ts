@@ -176,7 +176,7 @@ describe('an account that may not send', () => {
       })
       assert.match(JSON.stringify(delivery), words)
       const lane = `${String(delivery.bot)}/${placeOf(name).slice(name.length + 1)}`
-      await ask(`/queues/${encodeURIComponent(lane)}/resume`, { method: 'POST' })
+      await ask(`/queues/${encodeURIComponent(lane)}/resume`, 'POST')
       await reaches(id, 'sent')
       assert.equal(platforms.sends(name).length, 2)
     })

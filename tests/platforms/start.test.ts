@@ -5,11 +5,11 @@ import { RelayProcess } from '../faults/process'
 import { temporaryFolder } from '../support/folder'
 import { apiKey } from '../support/relay'
 import { until } from '../support/until'
-import { callerOf, type Caller } from './caller'
+import { callerOf, type PlatformCaller } from './caller'
 import { group, refuse, Telegram } from './telegram'
 
 /** A process with the adapter of Telegram, in which a minute takes a second. */
-async function start(t: TestContext, telegram: Telegram, more: object): Promise<Caller> {
+async function start(t: TestContext, telegram: Telegram, more: object): Promise<PlatformCaller> {
   const { name, config } = telegram.adapter
   const adapter = { name, config: { ...config, ...more } }
   const process = await RelayProcess.start({ apiKey, platform: { adapter }, folder: temporaryFolder(), haste: 60, config: {} })
@@ -20,7 +20,7 @@ async function start(t: TestContext, telegram: Telegram, more: object): Promise<
   return callerOf(() => process, `telegram:group:${group}`)
 }
 
-async function stateOf({ ask }: Caller): Promise<unknown> {
+async function stateOf({ ask }: PlatformCaller): Promise<unknown> {
   const { data: { bots } } = await ask('/statusz')
   return fieldsOf([bots].flat()[0]).status
 }

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe } from 'node:test'
+import type { Answer } from '../../support/caller'
 import { until } from '../../support/until'
-import { later } from './support'
+import { upload } from '../webhook/support'
 import { overKill, type Victim } from './victim'
 
 const calls = ({ simulator }: Victim, chat: string): number =>
@@ -15,7 +16,7 @@ function reaches(relay: Victim, chat: string, ...states: string[]): Promise<void
 }
 
 async function accept(relay: Victim, chat: string, body: object): Promise<void> {
-  assert.equal((await relay.post({ group_id: chat, ...body }, later)).status, 202)
+  await relay.api.accept({ group_id: chat, ...body })
 }
 
 describe('a relay', { concurrency: 2 }, () => {
@@ -25,7 +26,7 @@ describe('a relay', { concurrency: 2 }, () => {
       for (let i = 0; i < 5; i++) await accept(relay, chat, { msg: String(i) })
       await until('the first has arrived, unanswered', () => relay.texts(chat).length === 1)
       return async () => {
-        assert.equal((await relay.post({ group_id: chat, msg: 'after' })).status, 200)
+        assert.equal((await relay.api.post({ group_id: chat, msg: 'after' })).status, 200)
         assert.deepEqual(relay.texts(chat), ['0', '1', '2', '3', '4', 'after'])
         assert.deepEqual(await relay.states(chat), Array(6).fill('sent'))
       }
@@ -34,7 +35,7 @@ describe('a relay', { concurrency: 2 }, () => {
     async 'the history lacks no more than the last of it, and no message is lost or doubled'(relay, chat) {
       const ids: string[] = []
       const send = async (msg: string): Promise<void> => {
-        const response = await relay.post({ group_id: chat, msg })
+        const response = await relay.api.post({ group_id: chat, msg })
         assert.equal(response.status, 200)
         ids.push(response.headers.get('x-request-id') ?? '')
       }
@@ -49,14 +50,14 @@ describe('a relay', { concurrency: 2 }, () => {
         await until('the last one is delivered', () => relay.texts(chat).includes('later'), 20_000)
         assert.deepEqual(sent(), before)
         assert.equal(relay.texts(chat).length, before.length + 1)
-        const known = (await relay.records(`?limit=1000&state=sent&target=group:${chat}`)).map(({ id }) => id)
+        const known = (await relay.api.list(`?limit=1000&state=sent&target=group:${chat}`)).map(({ id }) => id)
         assert.equal(new Set(known).size, known.length)
         for (const id of ids.slice(0, 40)) assert(known.includes(id), 'what was sent a second before is in the history')
       }
     },
 
     async 'a batch goes on where it was, with its files'(relay, chat) {
-      const url = await relay.upload('report.txt', 'report')
+      const url = await upload(relay, 'report.txt', 'report')
       relay.simulator.fault({ fault: { kind: 'lost-answer' }, action: 'upload_group_file', target: chat })
       const files = [{ type: 'file', url }, { type: 'file', url: 'base64://YWI=' }]
       await accept(relay, chat, { messages: [{ msg: 'text' }, ...files, { type: 'nonsense' }] })
@@ -68,20 +69,20 @@ describe('a relay', { concurrency: 2 }, () => {
     },
 
     async 'an Idempotency-Key is remembered, with its answer'(relay, chat) {
-      const ask = (): Promise<Response> => relay.post({ group_id: chat, msg: 'hello' }, { 'idempotency-key': chat })
-      const first = await (await ask()).text()
+      const ask = (): Promise<Answer> => relay.api.post({ group_id: chat, msg: 'hello' }, { 'idempotency-key': chat })
+      const first = await ask()
       return async () => {
         const second = await ask()
         assert.equal(second.headers.get('idempotent-replayed'), 'true')
-        assert.equal(await second.text(), first)
+        assert.deepEqual([second.status, second.data], [first.status, first.data])
         assert.deepEqual(relay.texts(chat), ['hello'])
       }
     },
 
     async 'a request with a key that only waited in its queue is sent when it comes again'(relay, chat) {
-      const ask = (): Promise<Response> => relay.post({ group_id: chat, msg: 'second' }, { 'idempotency-key': chat })
+      const ask = (): Promise<Answer> => relay.api.post({ group_id: chat, msg: 'second' }, { 'idempotency-key': chat })
       relay.simulator.fault({ fault: { kind: 'silent' }, target: chat })
-      const interrupted = [assert.rejects(relay.post({ group_id: chat, msg: 'first' }))]
+      const interrupted = [assert.rejects(relay.api.post({ group_id: chat, msg: 'first' }))]
       await until('the first has left', () => calls(relay, chat) === 1)
       interrupted.push(assert.rejects(ask()))
       await until('the second waits', async () => (await relay.states(chat)).includes('queued'))
@@ -95,7 +96,7 @@ describe('a relay', { concurrency: 2 }, () => {
     },
 
     async 'a request with a key whose caller was waiting is looked up when it comes again'(relay, chat) {
-      const ask = (): Promise<Response> => relay.post({ group_id: chat, messages: [{ msg: 'hello' }] }, { 'idempotency-key': chat })
+      const ask = (): Promise<Answer> => relay.api.post({ group_id: chat, messages: [{ msg: 'hello' }] }, { 'idempotency-key': chat })
       relay.simulator.fault({ fault: { kind: 'lost-answer' }, target: chat })
       const interrupted = assert.rejects(ask())
       await until('it has left', () => calls(relay, chat) === 1)

@@ -6,6 +6,7 @@ import { after, afterEach, before, type TestContext } from 'node:test'
 import type { Config } from '../../../src'
 import { requestOf } from '../../../src/platform/onebot/adapter'
 import type { SimulatorOptions } from '../../../simulator'
+import { callerOf, type Caller } from '../../support/caller'
 import { temporaryFolder } from '../../support/folder'
 import { startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
@@ -16,34 +17,10 @@ export const other = '654321'
 /** A request whose answer may be given before the message is delivered. */
 export const later = { prefer: 'respond-async' }
 
-/** An answer, read. */
-export interface Answer {
-  status: number
-  headers: Headers
-  data: Fields
-  msg: string
-}
-
-type Fields = Readonly<Record<string, unknown>>
-
-/** A delivery as the API shows it. */
-export interface Shown extends Fields {
-  id: string
-  state: string
-  results: readonly Fields[]
-  attempts: number
-}
-
 /** A relay with a database of its own. */
-export interface StoredRelay extends TestRelay {
-  post: (body: unknown, headers?: Record<string, string>) => Promise<Answer>
-  ask: (path: string, method?: string) => Promise<Answer>
+export interface StoredRelay extends TestRelay, Caller {
   /** Sends a text later and gives the ID of the delivery. */
   queue: (text: string, more?: object) => Promise<string>
-  show: (id: string) => Promise<Shown>
-  list: (query?: string) => Promise<Shown[]>
-  /** Resolves when the delivery is in this state. */
-  reaches: (id: string, state: string) => Promise<Shown>
   texts: () => string[]
   bot: Bot
 }
@@ -86,65 +63,16 @@ async function startStored({ config, simulator, path }: StoredOptions = {}): Pro
     },
   })
   if (typeof file === 'string') await until('the database is there', () => relay.app.get('database') !== undefined)
-  return withShortcuts(relay)
-}
-
-function withShortcuts(relay: TestRelay): StoredRelay {
   const bot = [...relay.app.bots].find(each => each.platform === 'onebot')
   assert(bot)
-  const ask: StoredRelay['ask'] = async (path, method = 'GET') => readAnswer(await relay.request(path, { method }))
-  const post: StoredRelay['post'] = async (body, headers = {}) =>
-    readAnswer(await relay.request('/webhook', { method: 'POST', body: JSON.stringify(body), headers }))
-  const show = async (id: string): Promise<Shown> => {
-    const { status, data } = await ask(`/deliveries/${id}`)
-    assert.equal(status, 200)
-    return toShown(data)
-  }
+  const caller = callerOf(relay.request)
   return {
     ...relay,
+    ...caller,
     bot,
-    ask,
-    post,
-    show,
-    async queue(text, more = {}) {
-      const { status, data, msg } = await post({ group_id: group, msg: text, ...more }, later)
-      assert.equal(status, 202, msg)
-      return String(data.delivery_id)
-    },
-    async list(query = '') {
-      const { status, data, msg } = await ask(`/deliveries${query}`)
-      assert.equal(status, 200, msg)
-      assert(Array.isArray(data.deliveries))
-      return data.deliveries.map(toShown)
-    },
-    async reaches(id, state) {
-      let shown = await show(id)
-      await until(`the delivery is ${state}`, async () => (shown = await show(id)).state === state)
-      return shown
-    },
+    queue: (text, more = {}) => caller.accept({ group_id: group, msg: text, ...more }),
     texts: () => relay.simulator.ledger.map(({ text }) => text),
   }
-}
-
-async function readAnswer(response: Response): Promise<Answer> {
-  const body: unknown = await response.json()
-  assert(isFields(body))
-  const { code, msg, data } = body
-  assert.equal(code, response.ok ? 0 : response.status)
-  return { status: response.status, headers: response.headers, data: isFields(data) ? data : {}, msg: String(msg) }
-}
-
-function toShown(value: unknown): Shown {
-  assert(isShown(value), JSON.stringify(value))
-  return value
-}
-
-function isShown(value: unknown): value is Shown {
-  return isFields(value) && typeof value.id === 'string' && typeof value.state === 'string' && Array.isArray(value.results)
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Lets an answer that the platform holds back arrive: it follows the first call, and the second one's answer follows it. */

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { fieldsOf } from '../../../src/lib/shape'
 import { Simulator } from '../../../simulator'
 import type { Config } from '../../../src'
 import { RelayProcess } from '../../faults/process'
 import { temporaryFolder } from '../../support/folder'
+import { callerOf } from '../../support/caller'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
 
 /** A relay that is killed and started again, and the platform that stays. */
 export class Victim {
+  readonly api = callerOf((...args) => this.request(...args))
   private process: RelayProcess | undefined
 
   constructor(readonly simulator: Simulator, readonly folder: string, private readonly config: Config) {}
@@ -26,44 +27,28 @@ export class Victim {
   }
 
   async online(): Promise<void> {
-    await until('the bot is online', async () => (await this.get('/readyz')).status === 200, 20_000)
+    await until('the bot is online', async () => (await this.request('/readyz')).status === 200, 20_000)
   }
 
-  get(path: string, init?: RequestInit): Promise<Response> {
+  request(path: string, init?: RequestInit): Promise<Response> {
     assert(this.process)
     return this.process.request(path, init)
   }
 
-  post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
-    return this.get('/webhook', { method: 'POST', body: JSON.stringify(body), headers })
+  /** The states of the deliveries to a group, the oldest first. */
+  async states(group: string): Promise<string[]> {
+    return (await this.api.list(`?target=group:${group}`)).map(({ state }) => state).reverse()
   }
 
-  async upload(name: string, text: string): Promise<string> {
-    const form = new FormData()
-    form.append('file', new Blob([text]), name)
-    return /"path":"([^"]+)"/.exec(await (await this.get('/upload', { method: 'POST', body: form })).text())?.[1] ?? ''
-  }
-
-  /** The deliveries as the API tells them, the newest first. */
-  async records(query = ''): Promise<Readonly<Record<string, unknown>>[]> {
-    const { deliveries } = fieldsOf(fieldsOf(await (await this.get(`/deliveries${query}`)).json()).data)
-    return Array.isArray(deliveries) ? deliveries.map(fieldsOf) : []
-  }
-
-  /** The states of all deliveries, or of those to a group, the oldest first. */
-  async states(group?: string): Promise<string[]> {
-    return (await this.records(group === undefined ? '' : `?target=group:${group}`)).map(({ state }) => String(state)).reverse()
-  }
-
-  /** What has arrived, in one group or anywhere. */
-  texts(group?: string): string[] {
-    const entries = this.simulator.ledger.filter(({ target: { id } }) => group === undefined || id === group)
+  /** What has arrived in a group. */
+  texts(group: string): string[] {
+    const entries = this.simulator.ledger.filter(({ target: { id } }) => id === group)
     return entries.map(({ text, media: [medium] }) => medium ? `${text}[${medium.type} ${medium.size}]` : text)
   }
 }
 
 /** Starts one whose bot is online, and that ends with the test. */
-export async function victim(t: TestContext, config: Config = {}): Promise<Victim> {
+async function victim(t: TestContext, config: Config = {}): Promise<Victim> {
   const simulator = await Simulator.start({ anyTarget: true })
   t.after(() => simulator.close())
   const relay = new Victim(simulator, temporaryFolder(), config)

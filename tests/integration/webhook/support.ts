@@ -98,7 +98,7 @@ export function sha256(bytes: Uint8Array | string): string {
 }
 
 /** Uploads one file and returns its ID. */
-export async function upload(relay: TestRelay, name: string, bytes: Uint8Array<ArrayBuffer> | string): Promise<string> {
+export async function upload(relay: Pick<TestRelay, 'request'>, name: string, bytes: Uint8Array<ArrayBuffer> | string): Promise<string> {
   const form = new FormData()
   form.append('file', new Blob([bytes]), name)
   const { status, body: { data, msg } } = await read(await relay.request('/upload', { method: 'POST', body: form }))

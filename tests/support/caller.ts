@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { fieldsOf, isObject, listOf, type JsonObject } from '../../src/lib/shape'
+import type { TestRelay } from './relay'
+import { until } from './until'
+
+/** An answer, read. */
+export interface Answer {
+  status: number
+  headers: Headers
+  msg: string
+  data: JsonObject
+}
+
+/** A delivery as the API shows it. */
+export interface Shown extends JsonObject {
+  id: string
+  state: string
+  results: readonly JsonObject[]
+  attempts: number
+}
+
+/** What a test asks of a relay. */
+export interface Caller {
+  ask: (path: string, method?: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
+  /** `POST /webhook`. */
+  post: (body: unknown, headers?: Record<string, string>) => Promise<Answer>
+  /** Sends something later, and gives the ID of its delivery. */
+  accept: (body: object) => Promise<string>
+  show: (id: string) => Promise<Shown>
+  list: (query?: string) => Promise<Shown[]>
+  /** Resolves when the delivery is in this state, or one of these. */
+  reaches: (id: string, ...states: string[]) => Promise<Shown>
+}
+
+export function callerOf(request: TestRelay['request']): Caller {
+  const ask: Caller['ask'] = async (path, method = 'GET', body, headers = {}) => (
+    readAnswer(await request(path, { method, headers, ...body !== undefined && { body: JSON.stringify(body) } }))
+  )
+  const post: Caller['post'] = (body, headers) => ask('/webhook', 'POST', body, headers)
+  const show: Caller['show'] = async id => {
+    const { status, data, msg } = await ask(`/deliveries/${id}`)
+    assert.equal(status, 200, msg)
+    return toShown(data)
+  }
+  return {
+    ask,
+    post,
+    show,
+    async accept(body) {
+      const { status, data, msg } = await post(body, { prefer: 'respond-async' })
+      assert.equal(status, 202, msg)
+      return String(data.delivery_id)
+    },
+    async list(query = '') {
+      const { status, data, msg } = await ask(`/deliveries${query}`)
+      assert.equal(status, 200, msg)
+      assert(Array.isArray(data.deliveries))
+      return data.deliveries.map(toShown)
+    },
+    async reaches(id, ...states) {
+      let shown = await show(id)
+      await until(`the delivery is ${states.join(' or ')}`, async () => states.includes((shown = await show(id)).state))
+      return shown
+    },
+  }
+}
+
+export async function readAnswer(response: Response): Promise<Answer> {
+  const { code, msg, data } = fieldsOf(await response.json())
+  assert.equal(code, response.ok ? 0 : response.status)
+  return { status: response.status, headers: response.headers, msg: String(msg), data: fieldsOf(data) }
+}
+
+function toShown(value: unknown): Shown {
+  assert(isShown(value), JSON.stringify(value))
+  return value
+}
+
+function isShown(value: unknown): value is Shown {
+  return isObject(value) && typeof value.id === 'string' && typeof value.state === 'string' && listOf(isObject)(value.results)
+}
