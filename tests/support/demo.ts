@@ -1,4 +1,3 @@
-import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import { Universal, type Context, type ForkScope } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
@@ -11,6 +10,7 @@ import { readTarget } from '../../src/message/target'
 import type { Delivery, State } from '../../src/relay/delivery'
 import { toRow } from '../../src/relay/journal'
 import { freePort } from './process'
+import { addForward } from './onebot'
 import { startRelay, type TestRelay } from './relay'
 import { until } from './until'
 
@@ -102,10 +102,7 @@ export async function startDemo(language: keyof typeof messages, page: string, r
     setup(app) {
       app.plugin(SQLiteDriver, { path: ':memory:' })
       pageFork = app.plugin(ctx => serveConsole(ctx, { host: '127.0.0.1', port }, page))
-      secondBot = app.plugin<OneBotBot.Config>(OneBotBot, {
-        protocol: 'ws', retryTimes: 0, retryInterval: 5000, retryLazy: 60_000, responseTimeout: 2000, proxyAgent: '',
-        endpoint: second.endpoint, selfId: '20000',
-      })
+      secondBot = addForward(app, second.endpoint, { selfId: '20000', retryTimes: 0, retryInterval: 5000, responseTimeout: 2000 })
     },
   })
   const { app, simulator } = relay

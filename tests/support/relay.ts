@@ -1,7 +1,6 @@
 import { Context, HTTP, Logger, Universal } from 'koishi'
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
-import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,8 +9,9 @@ import { after, afterEach, before } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import * as relay from '../../src'
-import { holdAdapterTimers, responseTimeout } from './adapter-timers'
+import { holdAdapterTimers } from './adapter-timers'
 import { listen } from './listen'
+import { addForward } from './onebot'
 import { assertConforming, watchAnswers, watchRequest } from './openapi'
 import { until } from './until'
 
@@ -110,17 +110,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
     app.plugin(HTTP),
     app.plugin(proxyAgent),
     app.plugin(Server, { host: '127.0.0.1', port: 0 }),
-    app.plugin<OneBotBot.Config>(OneBotBot, {
-      protocol: 'ws',
-      retryTimes: 6,
-      retryInterval: 500,
-      retryLazy: 60_000,
-      responseTimeout,
-      proxyAgent: '',
-      endpoint: simulator.endpoint,
-      selfId: simulator.selfId,
-      ...simulatorOptions?.token && { token: simulatorOptions.token },
-    }),
+    addForward(app, simulator.endpoint, { selfId: simulator.selfId, ...simulatorOptions?.token && { token: simulatorOptions.token } }),
   ]
   watchAnswers(app)
   setup?.(app)

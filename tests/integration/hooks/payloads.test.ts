@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { apiKey, read, useRelay } from '../../support/relay'
-import { post, putTemplate, type Fields } from './support'
+import type { JsonObject } from '../../../src/lib/shape'
+import { post, putTemplate } from './support'
 
 const keys = [
   { name: 'deploys', key: 'the-key-of-the-deploys', allow: ['hooks', 'read'] },
@@ -15,7 +16,7 @@ const relay = useRelay({ config })
 beforeEach(() => relay.reload())
 
 /** Asks for the last payload of a source, with the master key unless told otherwise. */
-async function last(source: string, key = apiKey): Promise<{ status: number, text: string, data: Fields }> {
+async function last(source: string, key = apiKey): Promise<{ status: number, text: string, data: JsonObject }> {
   const response = await fetch(`${relay.url}/payloads/${source}`, { headers: { 'x-api-key': key } })
   const { status, body } = await read(response)
   const { data } = body

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { fieldsOf, isObject, type JsonObject } from '../../../src/lib/shape'
 import { apiKey, type TestRelay } from '../../support/relay'
 
 export const group = '123456'
@@ -13,11 +14,9 @@ export interface HookReply {
   type: string
   text: string
   /** Of the envelope, or of a robot's answer; empty where it is no JSON. */
-  body: Fields
-  data: Fields
+  body: JsonObject
+  data: JsonObject
 }
-
-export type Fields = Readonly<Record<string, unknown>>
 
 /** Posts as a sender does that has its key in the address. */
 export async function post(relay: TestRelay, path: string, body: unknown, init: RequestInit & { key?: string } = {}): Promise<HookReply> {
@@ -44,12 +43,8 @@ async function reply(response: Response): Promise<HookReply> {
   assert(!isJson || raw.endsWith('\n'), raw)
   const text = isJson ? raw.trimEnd() : raw
   const body: unknown = isJson ? JSON.parse(text) : {}
-  assert(isFields(body))
-  return { status: response.status, headers: response.headers, type, text, body, data: isFields(body.data) ? body.data : {} }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null
+  assert(isObject(body))
+  return { status: response.status, headers: response.headers, type, text, body, data: fieldsOf(body.data) }
 }
 
 /** The texts that were delivered. */

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { listen } from '../../support/listen'
+import { addForward } from '../../support/onebot'
 import { until } from '../../support/until'
-import { addForward, botOf, countStatus, soon, startApp, startCable, startPair, startSimulator, untilSends, untilStatus } from './support'
+import { botOf, countStatus, soon, startApp, startCable, startPair, startSimulator, untilSends, untilStatus } from './support'
 
 describe('a forward connection', { concurrency: 4 }, () => {
   for (const code of [undefined, 1012]) {

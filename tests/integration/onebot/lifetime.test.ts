@@ -1,7 +1,8 @@
 import { Universal, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { addForward, botOf, startApp, startPair, startSimulator, untilSends, untilStatus } from './support'
+import { addForward } from '../../support/onebot'
+import { botOf, startApp, startPair, startSimulator, untilSends, untilStatus } from './support'
 
 const events = ['bot-status-updated', 'bot-added', 'bot-removed', 'http/websocket-init', 'ready']
 

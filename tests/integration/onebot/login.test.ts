@@ -17,7 +17,8 @@ import { listen, serve } from '../../support/listen'
 import { startRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { group, text } from '../../support/items'
-import { addForward, addReverse, botOf, startApp, startSimulator, untilStatus, type TestApp } from './support'
+import { addForward } from '../../support/onebot'
+import { addReverse, botOf, startApp, startSimulator, untilStatus, type TestApp } from './support'
 import type { SimulatorOptions } from '../../../simulator'
 
 /** The time between two looks, in milliseconds. */

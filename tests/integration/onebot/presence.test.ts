@@ -2,7 +2,8 @@ import { Universal, type Bot, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { Presence } from '../../../src/platform/bots'
-import { addForward, botOf, startPair, startSimulator, untilStatus, type Pair } from './support'
+import { addForward } from '../../support/onebot'
+import { botOf, startPair, startSimulator, untilStatus, type Pair } from './support'
 
 /** A pair and who tells of the presence of its bot. */
 async function start(t: TestContext): Promise<Pair & { presence: Presence, unload: () => void }> {

@@ -10,7 +10,8 @@ import { OneBot } from '../../../src/platform/onebot/account'
 import { requestOf } from '../../../src/platform/onebot/adapter'
 import type { Account } from '../../../src/platform/port'
 import { shortResponseTimeout } from '../../support/adapter-timers'
-import { addForward, botOf, startApp, startSimulator, untilStatus } from './support'
+import { addForward } from '../../support/onebot'
+import { botOf, startApp, startSimulator, untilStatus } from './support'
 
 /** Begins an attempt that nobody gives up. */
 export const begin = (): void => undefined

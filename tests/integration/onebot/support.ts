@@ -11,6 +11,7 @@ import { keepConnected } from '../../../src/platform/onebot/connection'
 import { unwrap } from '../../../src/lib/koishi'
 import { holdAdapterTimers, responseTimeout } from '../../support/adapter-timers'
 import { listen } from '../../support/listen'
+import { addForward, type DialOptions } from '../../support/onebot'
 import { until } from '../../support/until'
 
 /** What the requirement allows for sends to work again, in milliseconds. */
@@ -30,15 +31,6 @@ export interface TestApp {
   keeper: ForkScope
   /** Loads the keeper again. */
   load: () => ForkScope
-}
-
-/** The adapter's settings that tests do not care about. */
-const adapter = {
-  retryTimes: 6,
-  retryLazy: 60_000,
-  retryInterval: 1_000,
-  responseTimeout,
-  proxyAgent: '',
 }
 
 /** Starts an app that ends with the test. */
@@ -81,11 +73,6 @@ export async function startSimulator(t: TestContext, options?: SimulatorOptions)
   return simulator
 }
 
-/** Adds a bot that dials. */
-export function addForward(app: Context, endpoint: string, config: Partial<typeof adapter> & { selfId?: string } = {}): ForkScope {
-  return app.plugin<OneBotBot.Config>(OneBotBot, { protocol: 'ws', endpoint, selfId: '10000', ...adapter, ...config })
-}
-
 /** Adds a bot that is dialled. */
 export function addReverse(app: Context, selfId = '10000'): ForkScope {
   return app.plugin<OneBotBot.Config>(OneBotBot, { protocol: 'ws-reverse', path: '/onebot', selfId, responseTimeout })
@@ -98,7 +85,7 @@ export interface Pair extends TestApp {
 }
 
 /** Starts a pair with a connection of either mode. */
-export async function startPair(t: TestContext, mode: 'forward' | 'reverse', config: Parameters<typeof addForward>[2] = {}): Promise<Pair> {
+export async function startPair(t: TestContext, mode: 'forward' | 'reverse', config: DialOptions = {}): Promise<Pair> {
   const started = await startApp(t)
   let simulator: Simulator
   if (mode === 'forward') {

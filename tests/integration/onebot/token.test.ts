@@ -1,8 +1,7 @@
-import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Simulator } from '../../../simulator'
-import { responseTimeout } from '../../support/adapter-timers'
+import { addForward } from '../../support/onebot'
 import { startRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
@@ -12,10 +11,7 @@ for (const profile of ['napcat', 'llbot'] as const) {
     t.after(() => relay.stop())
     const other = await Simulator.start({ selfId: '20000', token: 'the-right-token', profile })
     t.after(() => other.close())
-    const fork = relay.app.plugin<OneBotBot.Config>(OneBotBot, {
-      protocol: 'ws', retryTimes: 6, retryInterval: 500, retryLazy: 60_000, responseTimeout, proxyAgent: '',
-      endpoint: other.endpoint, selfId: '20000', token: 'another-token',
-    })
+    const fork = addForward(relay.app, other.endpoint, { selfId: '20000', token: 'another-token' })
     t.after(() => fork.dispose())
     const cause = 'OneBot refused the access token: give the bot and the OneBot implementation the same one'
     await until('the cause is told', async () => (await (await relay.request('/statusz')).text()).includes(`"cause":"the bot is connecting (${cause})"`))
