@@ -20,6 +20,19 @@ function journaled({ journal }: Core, text: string): Delivery | undefined {
   return [...journal.rows.values()].map(({ delivery }) => delivery).find(({ summary: { items: [item] } }) => item?.msg === text)
 }
 
+function statesOf(core: Core, ...texts: string[]): (string | undefined)[] {
+  return texts.map(text => journaled(core, text)?.state)
+}
+
+/** Sends three messages for later: the first leaves at once, and the others wait for their digest. */
+async function three(core: Core): Promise<void> {
+  await core.run()
+  for (const text of ['0', '1', '2']) {
+    void core.later(text, { policy: digest })
+    await core.run(20)
+  }
+}
+
 describe('quiet hours', () => {
   test('hold back what is not urgent, and nothing that another name or address sends to the same chat', async () => {
     const core = new Core()
@@ -245,20 +258,16 @@ describe('a digest', () => {
       core.restart()
       await core.run(3 * minute)
       assert.deepEqual(core.port.texts, ['0', '3, 1 (1), 2 (1), 3 (1)'])
-      assert.deepEqual(['0', '1', '2', '3'].map(text => journaled(core, text)?.state), ['sent', 'sent', 'sent', 'sent'])
+      assert.deepEqual(statesOf(core, '0', '1', '2', '3'), ['sent', 'sent', 'sent', 'sent'])
     })
   }
 
   test('is not doubled where the process is killed when only its members have ended', async () => {
     const core = new Core()
-    await core.run()
     const { journal } = core
     const update = journal.update.bind(journal)
     journal.update = delivery => delivery.flow.members && delivery.state === 'sent' ? new Promise(() => undefined) : update(delivery)
-    for (const text of ['0', '1', '2']) {
-      void core.later(text, { policy: digest })
-      await core.run(20)
-    }
+    await three(core)
     await core.run(31_000)
     assert.deepEqual(core.states.toSorted(), ['sending', 'sent', 'sent', 'sent'])
     core.restart()
@@ -269,11 +278,7 @@ describe('a digest', () => {
 
   test('is not doubled where the process is killed after the end of one of its members was written', async () => {
     const core = new Core()
-    await core.run()
-    for (const text of ['0', '1', '2']) {
-      void core.later(text, { policy: digest })
-      await core.run(10)
-    }
+    await three(core)
     const { journal } = core
     const record = journal.record.bind(journal)
     journal.record = (delivery, items) => {
@@ -281,20 +286,16 @@ describe('a digest', () => {
       if (delivery.flow.digest && delivery.state === 'sent') journal.isDead = true
     }
     await core.run(31_000)
-    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state).sort(), ['queued', 'sent'])
+    assert.deepEqual(statesOf(core, '1', '2').sort(), ['queued', 'sent'])
     core.restart()
     await core.run(3 * minute)
     assert.deepEqual(core.port.texts, ['0', '2, 1 (1), 2 (1)'])
-    assert.deepEqual(['0', '1', '2'].map(text => journaled(core, text)?.state), ['sent', 'sent', 'sent'])
+    assert.deepEqual(statesOf(core, '0', '1', '2'), ['sent', 'sent', 'sent'])
   })
 
   test('is not doubled where the process is killed before the ends of its members could be written', async () => {
     const core = new Core()
-    await core.run()
-    for (const text of ['0', '1', '2']) {
-      void core.later(text, { policy: digest })
-      await core.run(20)
-    }
+    await three(core)
     const { journal } = core
     const update = journal.update.bind(journal)
     journal.update = delivery => delivery.flow.digest ? Promise.reject(new Error('away')) : update(delivery)
@@ -308,18 +309,14 @@ describe('a digest', () => {
 
   test('that goes unanswered leaves its members unanswered, until it is found', async () => {
     const core = new Core({ retries: 0 })
-    await core.run()
     core.port.fates.push(fates.sent, { arrives: 25_000 })
-    for (const text of ['0', '1', '2']) {
-      void core.later(text, { policy: digest })
-      await core.run(20)
-    }
+    await three(core)
     await core.run(53_000)
-    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['unanswered', 'unanswered'])
+    assert.deepEqual(statesOf(core, '1', '2'), ['unanswered', 'unanswered'])
     const member = journaled(core, '1')
     await assert.rejects(Promise.race([core.relay.retry(member?.id ?? '', () => undefined), core.run(100)]), /retry that one/)
     await core.run(10 * minute)
-    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['sent', 'sent'])
+    assert.deepEqual(statesOf(core, '1', '2'), ['sent', 'sent'])
     assert.equal(core.called.length, 2)
   })
 
@@ -341,29 +338,21 @@ describe('a digest', () => {
     for (const text of ['4', '5']) void core.later(text)
     await core.run(minute)
     assert.deepEqual(core.called, ['0', '3, 1 (1), 2 (1), 3 (1)', '4', '5'])
-    assert.deepEqual(['1', '2', '3'].map(text => journaled(core, text)?.state), ['sent', 'sent', 'sent'])
+    assert.deepEqual(statesOf(core, '1', '2', '3'), ['sent', 'sent', 'sent'])
   })
 
   test('that is refused for its content lets each member leave alone', async () => {
     const core = new Core({ retries: 0 })
-    await core.run()
     core.port.fates.push(fates.sent, fates.refused)
-    for (const text of ['0', '1', '2']) {
-      void core.later(text, { policy: digest })
-      await core.run(20)
-    }
+    await three(core)
     await core.run(minute)
     assert.deepEqual(core.port.texts, ['0', '1', '2'])
   })
 
   test('that meets a chat that is gone fails its members, and only they are sent again', async () => {
     const core = new Core({ retries: 0 })
-    await core.run()
     core.port.fates.push(fates.sent, fates.removed)
-    for (const text of ['0', '1', '2']) {
-      void core.later(text, { policy: digest })
-      await core.run(20)
-    }
+    await three(core)
     await core.run(minute)
     const failed = [...core.journal.rows.values()].flatMap(({ delivery }) => delivery.state === 'failed' ? [delivery] : [])
     assert.equal(failed.length, 2)
@@ -374,12 +363,8 @@ describe('a digest', () => {
 
   test('that meets a closed chat gives its members back, and takes more of them the next time', async () => {
     const core = new Core()
-    await core.run()
     core.port.fates.push(fates.sent, fates.muted)
-    for (const text of ['0', '1', '2']) {
-      void core.later(text, { policy: digest })
-      await core.run(20)
-    }
+    await three(core)
     await core.run(31_000)
     assert.deepEqual(core.relay.lanes().map(({ state, waiting }) => [state, waiting]), [['held', 2]])
     void core.later('3', { policy: digest })
@@ -403,14 +388,6 @@ describe('a digest that cannot leave', () => {
     assert.ok(more > 5 && more < 15, String(more))
   })
 
-  async function three(core: Core): Promise<void> {
-    await core.run()
-    for (const text of ['0', '1', '2']) {
-      void core.later(text, { policy: digest })
-      await core.run(20)
-    }
-  }
-
   test('loses none of its members where the database does not answer', async () => {
     const core = new Core()
     core.port.fates.push(fates.sent, { answered: 1_000, error: fates.muted.error })
@@ -422,7 +399,7 @@ describe('a digest that cannot leave', () => {
     core.journal.isAway = false
     await core.run(20 * minute)
     assert.deepEqual(core.port.texts, ['0', '2, 1 (1), 2 (1)'])
-    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['sent', 'sent'])
+    assert.deepEqual(statesOf(core, '1', '2'), ['sent', 'sent'])
   })
 
   test('fails its members, which ended unanswered before, and lets them be sent again', async () => {
@@ -432,10 +409,10 @@ describe('a digest that cannot leave', () => {
     core.port.isHistorySilent = true
     core.port.retriesUnanswered = false
     await core.run(80_000)
-    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['unanswered', 'unanswered'])
+    assert.deepEqual(statesOf(core, '1', '2'), ['unanswered', 'unanswered'])
     core.port.isHistorySilent = false
     await core.run(20 * minute)
-    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['failed', 'failed'])
+    assert.deepEqual(statesOf(core, '1', '2'), ['failed', 'failed'])
     for (const text of ['1', '2']) await Promise.race([core.relay.retry(journaled(core, text)?.id ?? '', () => undefined), core.run(100)])
     await core.run(5 * minute)
     assert.deepEqual(core.port.texts, ['0', '1', '2'])
@@ -448,11 +425,11 @@ describe('a digest that cannot leave', () => {
     core.port.isHistorySilent = true
     core.port.retriesUnanswered = false
     await core.run(80_000)
-    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['unanswered', 'unanswered'])
+    assert.deepEqual(statesOf(core, '1', '2'), ['unanswered', 'unanswered'])
     core.port.isHistorySilent = false
     await core.run(20 * minute)
     assert.equal(core.called.length, 4)
-    assert.deepEqual(['1', '2'].map(text => journaled(core, text)?.state), ['sent', 'sent'])
+    assert.deepEqual(statesOf(core, '1', '2'), ['sent', 'sent'])
   })
 })
 
