@@ -310,6 +310,13 @@ export class Core {
     this.relay = this.start()
   }
 
+  /** One whose relay has taken over its journal. */
+  static async ready(changes?: Changes): Promise<Core> {
+    const core = new Core(changes)
+    await core.run()
+    return core
+  }
+
   /** The process is killed, and another one begins: only what the journal has is left. */
   restart(): Relay {
     this.shared = new Shared(this.clock)

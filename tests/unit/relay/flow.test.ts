@@ -35,8 +35,7 @@ async function three(core: Core): Promise<void> {
 
 describe('quiet hours', () => {
   test('hold back what is not urgent, and nothing that another name or address sends to the same chat', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     const policy = quietIn(core)
     void core.submit('night', { policy })
     void core.submit('alarm', { policy, urgent: true })
@@ -50,8 +49,7 @@ describe('quiet hours', () => {
   })
 
   test('hold it over a restart, in its order', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     const policy = quietIn(core)
     for (const text of ['one', 'two']) void core.later(text, { policy })
     await core.run(minute)
@@ -64,8 +62,7 @@ describe('quiet hours', () => {
   })
 
   test('hold back what was in line when they began', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     const now = Math.floor(core.clock.wall() / minute) % (24 * 60)
     const policy = { name: 'ops', quiet: { from: now + 30, to: now + 90, zone: 'UTC' } }
     core.port.online = false
@@ -80,8 +77,7 @@ describe('quiet hours', () => {
   })
 
   test('let no more wait than a queue takes', async () => {
-    const core = new Core({ capacity: 2 })
-    await core.run()
+    const core = await Core.ready({ capacity: 2 })
     const policy = quietIn(core)
     for (const text of ['1', '2', '3']) void core.later(text, { policy })
     for (const text of ['4', '5', '6']) void core.later(text, { sendAt: { at: core.clock.wall() + 5 * hour, written: '' } })
@@ -93,24 +89,21 @@ describe('quiet hours', () => {
   })
 
   test('are no delay: what waits for their end does not count as waiting long', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     void core.later('night', { policy: quietIn(core) })
     await core.run(hour)
     assert.deepEqual(core.relay.backlog(), { size: 1 })
   })
 
   test('let it expire', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     void core.later('short', { policy: quietIn(core), expiresIn: minute })
     await core.run(2 * hour)
     assert.deepEqual([core.called, core.states], [[], ['expired']])
   })
 
   test('refuse a caller where nothing lasts, and say until when', async () => {
-    const core = new Core({ isDurable: false })
-    await core.run()
+    const core = await Core.ready({ isDurable: false })
     await assert.rejects(core.submit('night', { policy: quietIn(core) }), ({ code, headers, data }: Record<string, unknown>) => {
       assert.deepEqual([code, headers], ['unsent', { 'retry-after': '60' }])
       assert.match(JSON.stringify(data), /held_until/)
@@ -123,8 +116,7 @@ describe('what is ordered for later', () => {
   const at = (core: Core, ms: number): MessageRequest['sendAt'] => ({ at: core.clock.wall() + ms, written: '' })
 
   test('has its key until a day after its time', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     const more = { key: 'k', sendAt: at(core, 2 * hour) }
     void core.submit('later', more)
     await core.run(3 * hour)
@@ -135,8 +127,7 @@ describe('what is ordered for later', () => {
   })
 
   test('makes nothing late that comes after a restart', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     void core.submit('later', { sendAt: at(core, 10 * hour) })
     await core.run(minute)
     core.restart()
@@ -147,8 +138,7 @@ describe('what is ordered for later', () => {
   })
 
   test('leaves at its time, and expires from then on', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     void core.submit('later', { sendAt: at(core, hour), expiresIn: minute })
     void core.submit('now')
     await core.run(hour - 1)
@@ -158,8 +148,7 @@ describe('what is ordered for later', () => {
   })
 
   test('is withdrawn before its time', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     const { delivery } = await Promise.all([core.submit('later', { sendAt: at(core, hour) }), core.run(10)]).then(([submitted]) => submitted)
     await Promise.all([core.relay.withdraw(delivery.id), core.run(10)])
     await core.run(2 * hour)
@@ -167,8 +156,7 @@ describe('what is ordered for later', () => {
   })
 
   test('leaves once, however the clock of the machine is set', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     void core.submit('later', { sendAt: at(core, hour) })
     await core.run(minute)
     core.clock.step(2 * hour)
@@ -187,16 +175,14 @@ describe('what is ordered for later', () => {
   })
 
   test('is refused without a database', async () => {
-    const core = new Core({ isDurable: false })
-    await core.run()
+    const core = await Core.ready({ isDurable: false })
     await assert.rejects(core.submit('later', { sendAt: at(core, hour) }), { code: 'no-database' })
   })
 })
 
 describe('a digest', () => {
   test('leaves at most one message in its time: the first at once, then all that came meanwhile', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     for (let second = 0; second < 60; second++) {
       for (const name of second < 33 ? ['down', 'up'] : []) void core.later(`web-${second} ${name}`, { policy: digest, thread: `web-${second}` })
       if (second === 20) void core.later('alarm', { policy: digest, urgent: true })
@@ -225,8 +211,7 @@ describe('a digest', () => {
   })
 
   test('takes no pictures, which keep their place', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     const picture = { items: [{ type: 'image', link: { kind: 'remote', url: 'http://x/a' } }] } as const
     void core.later('0', { policy: digest })
     await core.run(100)
@@ -236,8 +221,7 @@ describe('a digest', () => {
   })
 
   test('is refused to a caller where nothing lasts', async () => {
-    const core = new Core({ isDurable: false })
-    await core.run()
+    const core = await Core.ready({ isDurable: false })
     void core.submit('1', { policy: digest })
     await core.run(100)
     void core.submit('2', { policy: digest })
@@ -247,8 +231,7 @@ describe('a digest', () => {
 
   for (const [when, wait] of [['before its call', 29_000], ['during its call', 30_150], ['after it', 31_000]] as const) {
     test(`is neither lost nor doubled where the process is killed ${when}`, async () => {
-      const core = new Core()
-      await core.run()
+      const core = await Core.ready()
       core.port.fates.push(fates.sent, { arrives: 0, answered: 500 })
       for (const text of ['0', '1', '2', '3']) {
         void core.later(text, { policy: digest })
@@ -321,8 +304,7 @@ describe('a digest', () => {
   })
 
   test('takes no other delivery for a member where the line changes while its texts are read', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     const { clock, journal } = core
     for (const [text, more] of [['0', {}], ['1', {}], ['2', { expiresIn: 32_000 }], ['3', {}]] as const) {
       void core.later(text, { policy: digest, ...more })
@@ -375,8 +357,7 @@ describe('a digest', () => {
 
 describe('a digest that cannot leave', () => {
   test('is made again a second later, and not at once', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     void core.later('0', { policy: digest })
     await core.run(20)
     core.port.fates.push(...Array.from({ length: 100 }, () => ({ answered: 5, error: new SendError('unsent') })))
@@ -437,8 +418,7 @@ describe('a backlog', () => {
   const door = 'hooks/uptime-kuma'
 
   test('of what came through hooks leaves as few messages, and says why it is late', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.online = false
     for (let index = 0; index < 500; index++) void core.later(`monitor ${index}`, { door })
     await core.run(minute)
@@ -453,8 +433,7 @@ describe('a backlog', () => {
   })
 
   test('leaves as it is where it is small, or came otherwise', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.online = false
     for (const text of ['1', '2', '3', '4', '5']) void core.later(text, { door })
     for (const text of ['6', '7', '8']) void core.later(text)
@@ -465,8 +444,7 @@ describe('a backlog', () => {
   })
 
   test('is one after a restart as well', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.online = false
     for (const text of ['1', '2', '3', '4', '5', '6']) void core.later(text, { door })
     await core.run(minute)

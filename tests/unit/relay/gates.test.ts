@@ -93,8 +93,7 @@ describe('a chat that is closed for a while', () => {
   })
 
   test('is held and released at once when the platform reports it', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.tellOfChat({ cause: 'all-muted', until: null })
     void core.later('x')
     void core.submit('caller')

@@ -52,8 +52,7 @@ describe('a lane', () => {
   })
 
   test('lets nothing overtake a delivery that is not saved yet', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     void core.later('one')
     void core.submit('two')
     await core.run(100)
@@ -89,8 +88,7 @@ describe('a lane', () => {
   })
 
   test('drops what was accepted for later when its time is over, also while its bot is offline', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.online = false
     void core.later('short', { expiresIn: 3_000 })
     void core.later('long')
@@ -152,8 +150,7 @@ describe('whoever waits in a lane that is closed meanwhile is turned away:', () 
   const other = { kind: 'group', id: '2' } as const
 
   test('a caller whose message was being saved when its chat was muted', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     saveSlowly(core, 500)
     core.port.chat = { cause: 'muted', until: core.clock.wall() + 30 * 60_000 }
     void core.submit('keyed', { key: 'k' })
@@ -164,8 +161,7 @@ describe('whoever waits in a lane that is closed meanwhile is turned away:', () 
   })
 
   test('a caller who waits when the account is limited through another chat', async () => {
-    const core = new Core({ retries: 0 })
-    await core.run()
+    const core = await Core.ready({ retries: 0 })
     core.port.fates.push({ arrives: 400, answered: 400 }, { ...limited(300_000, 'account'), answered: 100 })
     void core.submit('first')
     void core.submit('behind')
@@ -175,8 +171,7 @@ describe('whoever waits in a lane that is closed meanwhile is turned away:', () 
   })
 
   test('callers behind a message that waits for the database', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     const update = core.journal.update.bind(core.journal)
     core.journal.update = delivery => {
       core.journal.isAway = true
@@ -197,8 +192,7 @@ describe('whoever waits in a lane that is closed meanwhile is turned away:', () 
   })
 
   test('callers behind a message that cannot be looked for before its bot is back', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.fates.push({})
     void core.later('deferred')
     await core.run(100)
@@ -210,8 +204,7 @@ describe('whoever waits in a lane that is closed meanwhile is turned away:', () 
 })
 
 test('a lane that was forgotten while the platform was asked does not take the place of the one that was made since', async () => {
-  const core = new Core()
-  await core.run()
+  const core = await Core.ready()
   saveSlowly(core, 1_000)
   core.port.chatTakes = 3_000
   core.port.chat = { cause: 'muted', until: core.clock.wall() + 3_600_000 }
@@ -248,8 +241,7 @@ describe('a bot that is online and cannot be reached', () => {
 
 describe('a message that is withdrawn while it waits for its bot', () => {
   async function withWaiting(): Promise<{ core: Core, id: string }> {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.online = false
     const id = uuid()
     void core.submit('withdrawn', { id, deferred: { wait: 60_000 } })
@@ -390,8 +382,7 @@ describe('an end', () => {
   })
 
   test('begins nothing more before it that nobody waits for, also where the relay has only just begun', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.isStopping = true
     void core.later('later')
     await core.run(1000)

@@ -103,8 +103,7 @@ describe('an Idempotency-Key', () => {
   })
 
   test('is free again after a failure, and after a day', async () => {
-    const core = new Core({ retries: 0 })
-    await core.run()
+    const core = await Core.ready({ retries: 0 })
     core.port.online = false
     void core.submit('x', key)
     await core.run(100)
@@ -119,8 +118,7 @@ describe('an Idempotency-Key', () => {
   })
 
   test('is unknown while the journal does not answer, and taken until the first insert is cancelled', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.journal.isAway = true
     void core.submit('x', key)
     await core.run(100)
@@ -236,8 +234,7 @@ describe('what ended without an answer', () => {
   })
 
   test('is found by a further look, although a question for the history was never answered', async () => {
-    const core = new Core({ retries: 0, retryUnanswered: false })
-    await core.run()
+    const core = await Core.ready({ retries: 0, retryUnanswered: false })
     core.port.isHistorySilent = true
     core.port.fates.push(fates.lost)
     void core.submit('lost')

@@ -23,16 +23,14 @@ function way(core: Core): unknown {
 
 describe('a delivery with several ways', () => {
   test('goes by the first that takes it, and its caller gets the result', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     void core.submit('a', { route })
     await core.run(1_000)
     assert.deepEqual([core.log, way(core)], [['a sent'], ['1', 'sent', []]])
   })
 
   test('goes on at once where one refuses it', async () => {
-    const core = new Core({ retries: 0 })
-    await core.run()
+    const core = await Core.ready({ retries: 0 })
     core.port.fates.push(fates.refused)
     void core.submit('a', { route })
     await core.run(1_000)
@@ -40,8 +38,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('ends where its last way is gone from its name', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.fates.push(fates.removed, { answered: 10, error: new SendError('unsent') })
     void core.submit('a', { route })
     await core.run(500)
@@ -52,8 +49,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('ends as the last one ends', async () => {
-    const core = new Core({ retries: 0 })
-    await core.run()
+    const core = await Core.ready({ retries: 0 })
     core.port.fates.push(fates.refused, fates.refused)
     void core.submit('a', { route })
     await core.run(1_000)
@@ -61,8 +57,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('ends where one goes unanswered', async () => {
-    const core = new Core({ retries: 0 })
-    await core.run()
+    const core = await Core.ready({ retries: 0 })
     core.port.fates.push(fates.silent)
     void core.submit('a', { route })
     await core.run(30_000)
@@ -70,8 +65,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('goes on where one goes unanswered and its name says so, with a line that says it', async () => {
-    const core = new Core({ retries: 0 })
-    await core.run()
+    const core = await Core.ready({ retries: 0 })
     core.port.fates.push(fates.silent)
     void core.submit('a', { route: { ...route, whenUnknown: 'next' } })
     await core.run(30_000)
@@ -80,8 +74,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('leaves by the next one although the platform makes one message of repeated calls', async () => {
-    const core = new Core({ retries: 0 })
-    await core.run()
+    const core = await Core.ready({ retries: 0 })
     Object.assign(core.port, { idempotentFor: minute, hasHistory: false })
     core.port.fates.push(fates.lost)
     void core.submit('a', { route: { ...route, whenUnknown: 'next' } })
@@ -90,8 +83,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('waits for its time where a chat is closed, then goes on', async () => {
-    const core = new Core({ retries: 0 })
-    await core.run()
+    const core = await Core.ready({ retries: 0 })
     core.port.fates.push(fates.muted, fates.muted)
     void core.submit('a', { route })
     await core.run(2 * minute - 1)
@@ -102,8 +94,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('goes on at once where the account is logged out, however many wait', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.cause = causes['logged-out'].en
     core.port.online = false
     for (const text of ['a', 'b', 'c']) void core.submit(text, { route: { ...route, rungs: [...rungs, { target: { kind: 'group', id: '3' } }] } })
@@ -115,8 +106,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('that has arrived in part keeps no caller waiting behind it where the account is logged out', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     const link = { kind: 'remote', url: 'http://example.com/a.txt' } as const
     const away = { answered: 10, error: new SendError('unsent') }
     core.port.fates.push(fates.sent, away, away)
@@ -135,8 +125,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('waits for its time where the connection is lost', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.online = false
     void core.submit('a', { route })
     await core.run(minute)
@@ -147,8 +136,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('counts its time from the end of its quiet hours', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     const now = Math.floor(core.clock.wall() / minute) % (24 * 60)
     void core.later('a', { route, policy: { name: 'oncall', quiet: { from: now, to: (now + 60) % (24 * 60), zone: 'UTC' } } })
     await core.run(61 * minute)
@@ -157,8 +145,7 @@ describe('a delivery with several ways', () => {
 
   test('goes each way once where the process is killed between two', async () => {
     for (let at = 0; at <= 1_500; at += 50) {
-      const core = new Core()
-      await core.run()
+      const core = await Core.ready()
       core.port.fates.push(fates.refused, fates.refused, fates.refused)
       void core.submit('a', { route })
       await core.run(at)
@@ -170,8 +157,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('goes on within its call where nothing lasts', async () => {
-    const core = new Core({ retries: 0, isDurable: false })
-    await core.run()
+    const core = await Core.ready({ retries: 0, isDurable: false })
     core.port.fates.push(fates.muted)
     void core.submit('a', { route })
     await core.run(1_000)
@@ -179,8 +165,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('is given to the next where the queue of the first is full', async () => {
-    const core = new Core({ capacity: 1 })
-    await core.run()
+    const core = await Core.ready({ capacity: 1 })
     core.port.fates.push({ arrives: 500, answered: 500 })
     for (const text of ['x', 'y']) void core.submit(text)
     void core.submit('a', { route })
@@ -189,8 +174,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('begins with its first way where it is sent again', async () => {
-    const core = new Core({ retries: 0 })
-    await core.run()
+    const core = await Core.ready({ retries: 0 })
     core.port.fates.push(fates.refused, fates.refused)
     void core.submit('a', { route })
     await core.run(1_000)
@@ -200,8 +184,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('is not lost where the account is logged out and the database does not answer', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.online = false
     void core.submit('a', { route })
     await core.run(1_000)
@@ -220,8 +203,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('waits for the account, which is not there yet right after a restart', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     core.port.online = false
     void core.submit('a', { route })
     await core.run(1_000)
@@ -236,8 +218,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('that is ordered for later keeps its first way until then', async () => {
-    const core = new Core()
-    await core.run()
+    const core = await Core.ready()
     void core.submit('a', { route, sendAt: { at: core.clock.wall() + 10 * minute, written: '' } })
     await core.run(100)
     core.port.cause = causes['logged-out'].en
@@ -251,8 +232,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('goes on by its next way where its digest cannot leave to its chat any more', async () => {
-    const core = new Core({ retries: 0 })
-    await core.run()
+    const core = await Core.ready({ retries: 0 })
     core.port.fates.push(fates.sent, fates.removed)
     for (const text of ['0', '1', '2']) {
       void core.later(text, { route, policy: { name: 'oncall', digest: 30_000 } })
@@ -264,8 +244,7 @@ describe('a delivery with several ways', () => {
   })
 
   test('goes on within its call where nothing lasts and its chat is closed while it waits', async () => {
-    const core = new Core({ retries: 0, isDurable: false })
-    await core.run()
+    const core = await Core.ready({ retries: 0, isDurable: false })
     core.port.fates.push({ answered: 500, error: fates.muted.error })
     for (const text of ['a', 'b']) void core.submit(text, { route })
     await core.run(2_000)
