@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { fieldsOf } from '../../src/lib/shape'
 import { failureOf } from '../integration/webhook/support'
 import { callerOf as plainCallerOf, type Answer, type Caller } from '../support/caller'
 import { read, type Reply, type TestRelay } from '../support/relay'
@@ -7,7 +6,7 @@ import { read, type Reply, type TestRelay } from '../support/relay'
 /** A caller whose messages go to one place. */
 export interface PlatformCaller extends Pick<Caller, 'ask' | 'reaches'> {
   /** `POST /webhook`. */
-  send: (body: object, headers?: Record<string, string>) => Promise<Answer & Reply>
+  send: (body: object, headers?: Record<string, string>) => Promise<Reply>
   /** Sends what has to fail, by default with a 502, and gives its outcome and its reason. */
   fail: (body: object, expected?: number) => Promise<string>
   /** Sends something later, and gives the ID of its delivery. */
@@ -18,10 +17,9 @@ export interface PlatformCaller extends Pick<Caller, 'ask' | 'reaches'> {
 export function callerOf(relay: () => Pick<TestRelay, 'request'>, to: string | (() => string)): PlatformCaller {
   const { ask, accept, reaches } = plainCallerOf((...args) => relay().request(...args))
   const addressed = (body: object): object => ({ to: typeof to === 'string' ? to : to(), ...body })
-  const send: PlatformCaller['send'] = async (body, headers = {}) => {
-    const reply = await read(await relay().request('/webhook', { method: 'POST', body: JSON.stringify(addressed(body)), headers }))
-    return { ...reply, msg: reply.body.msg, data: fieldsOf(reply.body.data) }
-  }
+  const send: PlatformCaller['send'] = async (body, headers = {}) => (
+    read(await relay().request('/webhook', { method: 'POST', body: JSON.stringify(addressed(body)), headers }))
+  )
   return {
     ask,
     send,

@@ -215,8 +215,8 @@ describe('what an adapter swallows', () => {
 
   test('where a part of a message is refused, the rest has arrived', async () => {
     fault('qqguild', { status: 400, body: { code: 50035, message: 'no' } })
-    const { body } = await send('qqguild', { messages: [{ type: 'image', url: picture }, { msg: 'x' }] })
-    const [first] = [fieldsOf(body.data).results].flat()
+    const { data } = await send('qqguild', { messages: [{ type: 'image', url: picture }, { msg: 'x' }] })
+    const [first] = [data.results].flat()
     assert.equal(fieldsOf(first).msg, 'the message may have arrived: only a part of it has arrived')
     assert.equal(platforms.sends('qqguild').length, 2)
   })
@@ -261,8 +261,8 @@ describe('what an adapter cannot send', () => {
   }
 
   test('of a batch, that item alone', async () => {
-    const { body } = await send('slack', { messages: [{ msg: 'one' }, items.image] })
-    assert.deepEqual([fieldsOf(body.data).success, fieldsOf(body.data).failed, textSent('slack')], [1, 1, 'one'])
+    const { data } = await send('slack', { messages: [{ msg: 'one' }, items.image] })
+    assert.deepEqual([data.success, data.failed, textSent('slack')], [1, 1, 'one'])
   })
 
   test('a type of file that WhatsApp does not take', async () => {
@@ -375,8 +375,8 @@ describe('chats', () => {
   })
 
   test('a reply in a thread of Slack arrives, although the adapter fails after it', async () => {
-    const { status, body } = await send('slack', { msg: 'x', reply_to: '1503435956.000100' })
-    assert.deepEqual([status, fieldsOf(body.data).message_ids], [200, ['1503435956.000247']], body.msg)
+    const { status, body, data } = await send('slack', { msg: 'x', reply_to: '1503435956.000100' })
+    assert.deepEqual([status, data.message_ids], [200, ['1503435956.000247']], body.msg)
     assert.equal(platforms.sends('slack')[0]?.fields.thread_ts, '1503435956.000100')
   })
 
@@ -387,8 +387,8 @@ describe('chats', () => {
   })
 
   test('a recall that the platform refuses is none', async () => {
-    const { body } = await send('kook', { msg: 'x' })
-    const [id] = [fieldsOf(body.data).message_ids].flat()
+    const { data } = await send('kook', { msg: 'x' })
+    const [id] = [data.message_ids].flat()
     const recall = async (): Promise<unknown> => (await call(relay, 'delete_msg', { message_id: id })).body.status
     platforms.server.fault({ path: /message\/delete/, answer: { body: { code: 40000, message: '你没有权限', data: [] } } })
     assert.deepEqual([await recall(), await recall()], ['failed', 'ok'])

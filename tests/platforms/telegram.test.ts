@@ -82,13 +82,13 @@ describe('Telegram', () => {
 
     test('is divided where it is too long, and stays one', async () => {
       const msg = `${'word '.repeat(900)}\n${'😀'.repeat(2000)}\n\n${'\n'.repeat(5000)}end`
-      const { status, body } = await send({ messages: [{ type: 'at', user_id: user }, text(msg)] })
-      assert.equal(status, 200, body.msg)
+      const reply = await send({ messages: [{ type: 'at', user_id: user }, text(msg)] })
+      assert.equal(reply.status, 200, reply.msg)
       const sent = arrived()
       assert.equal(sent.map(each => each.text).join('').replace(/\s/g, ''), `@Ann${msg}`.replace(/\s/g, ''))
       assert.deepEqual(sent.map(({ mentions }) => mentions?.length), [1, ...sent.slice(1).map(() => undefined)])
       const ids = telegram.messages.map(({ id }) => `${group}:${id}`)
-      assert.deepEqual(batchOf({ status, body, headers: new Headers() }).results[1]?.message_ids, ids)
+      assert.deepEqual(batchOf(reply).results[1]?.message_ids, ids)
     })
   })
 

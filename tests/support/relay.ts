@@ -9,6 +9,7 @@ import { after, afterEach, before } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import * as relay from '../../src'
+import { fieldsOf, type JsonObject } from '../../src/lib/shape'
 import { holdAdapterTimers } from './adapter-timers'
 import { listen } from './listen'
 import { addForward } from './onebot'
@@ -91,6 +92,9 @@ export interface Reply {
   status: number
   headers: Headers
   body: { code: number, msg: string, data: unknown }
+  msg: string
+  /** The fields of the data. */
+  data: JsonObject
 }
 
 /** Starts one; resolves when the bot is online and the server listens. */
@@ -170,11 +174,16 @@ export async function read(response: Response): Promise<Reply> {
   assert(text.endsWith('\n'), text)
   const body: unknown = JSON.parse(text)
   assert(isEnvelope(body))
-  assert.equal(body.code, response.status < 202 ? 0 : response.status)
-  return { status: response.status, headers: response.headers, body }
+  assert.equal(body.code, response.ok ? 0 : response.status)
+  return { status: response.status, headers: response.headers, body, msg: body.msg, data: fieldsOf(body.data) }
 }
 
 function isEnvelope(value: unknown): value is Reply['body'] {
   return typeof value === 'object' && value !== null && 'code' in value && typeof value.code === 'number'
     && 'msg' in value && typeof value.msg === 'string' && 'data' in value
+}
+
+/** Asks with this key, and not with the one that all tests have. */
+export async function askAs({ url }: Pick<TestRelay, 'url'>, key: string, method: string, path: string, body?: unknown): Promise<Reply> {
+  return read(await fetch(url + path, { method, headers: { 'x-api-key': key }, ...body !== undefined && { body: JSON.stringify(body) } }))
 }

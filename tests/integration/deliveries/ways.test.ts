@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fieldsOf } from '../../../src/lib/shape'
+import { askAs } from '../../support/relay'
 import { group, later, other, relayWith, takeOffline, type StoredRelay } from './support'
 
 const targets = { oncall: { first: [`telegram:group:${other}`, `onebot:group:${group}`] } }
@@ -9,10 +9,9 @@ const keys = [
   { name: 'first', key: 'key-of-the-first-way', targets: [`telegram:group:${other}`], allow: ['send', 'manage'] },
 ]
 
-async function sendAs(relay: StoredRelay, key: string, path: string, body?: object): Promise<[status: number, msg: unknown]> {
-  const init = { method: 'POST', headers: { 'x-api-key': key }, ...body && { body: JSON.stringify(body) } }
-  const answer = await fetch(relay.url + path, init)
-  return [answer.status, fieldsOf(await answer.json()).msg]
+async function sendAs(relay: StoredRelay, key: string, path: string, body?: object): Promise<[status: number, msg: string]> {
+  const { status, msg } = await askAs(relay, key, 'POST', path, body)
+  return [status, msg]
 }
 
 describe('a name with several ways', () => {

@@ -2,17 +2,13 @@ import assert from 'node:assert/strict'
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
-import { fieldsOf, type JsonObject } from '../../../src/lib/shape'
-import { read, useRelay } from '../../support/relay'
+import { apiKey, askAs, useRelay, type Reply } from '../../support/relay'
 import { group, post, texts } from './support'
 
 const relay = useRelay()
 beforeEach(() => relay.reload())
 
-async function ask(method: string, path: string, body?: object): Promise<{ status: number, msg: string, data: JsonObject }> {
-  const { status, body: { msg, data } } = await read(await relay.request(`/templates/${path}`, { method, ...body && { body: JSON.stringify(body) } }))
-  return { status, msg, data: fieldsOf(data) }
-}
+const ask = (method: string, path: string, body?: object): Promise<Reply> => askAs(relay, apiKey, method, `/templates/${path}`, body)
 
 describe('a template', () => {
   test('is saved, used at once, and gives way to the built-in one when it is removed', async () => {

@@ -4,7 +4,7 @@ import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { fieldsOf, isObject, type JsonObject } from '../../../src/lib/shape'
-import { apiKey, read, useRelay, type Reply } from '../../support/relay'
+import { apiKey, askAs, read, useRelay, type Reply } from '../../support/relay'
 import { until } from '../../support/until'
 
 const group = '123456'
@@ -12,25 +12,17 @@ const relay = useRelay()
 const file = (): string => join(relay.uploadDir, '../data/keys.json')
 
 /** A request with a key, or with the master key. */
-async function ask(method: string, path: string, body?: object | string, key = apiKey): Promise<Reply> {
-  return read(await fetch(relay.url + path, {
-    method,
-    headers: { 'x-api-key': key },
-    ...body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) },
-  }))
-}
-
-const dataOf = ({ body }: Reply): JsonObject => fieldsOf(body.data)
+const ask = (method: string, path: string, body?: unknown, key = apiKey): Promise<Reply> => askAs(relay, key, method, path, body)
 
 /** Makes a key; returns it. */
 async function make(entry: object): Promise<string> {
   const reply = await ask('POST', '/keys', entry)
   assert.equal(reply.status, 201, reply.body.msg)
-  return String(dataOf(reply).key)
+  return String(reply.data.key)
 }
 
 async function list(key?: string): Promise<JsonObject[]> {
-  const { keys } = dataOf(await ask('GET', '/keys', undefined, key))
+  const { keys } = (await ask('GET', '/keys', undefined, key)).data
   assert(Array.isArray(keys))
   return keys.filter(isObject)
 }
@@ -48,7 +40,7 @@ describe('a key that is made', () => {
   test('works at once, may what it was made for, and is listed without its secret', async () => {
     const reply = await ask('POST', '/keys', { name: '构建', targets: [`group:${group}`], allow: 'send', rate: 600, from: ['127.0.0.0/8'], expires: '2099-12-31T00:00Z' })
     assert.equal(reply.status, 201)
-    const { key, ...view } = dataOf(reply)
+    const { key, ...view } = reply.data
     assert(typeof key === 'string' && key.length >= 32)
     assert.equal(await send(key), 200)
     assert.equal(await send(key, '654321'), 403)
@@ -116,11 +108,11 @@ describe('a key that is made', () => {
   })
 
   test('checks signatures with a secret of its own', async () => {
-    const { secret, allow, key } = dataOf(await ask('POST', '/keys', { name: 'github', signs: true }))
+    const { secret, allow, key } = (await ask('POST', '/keys', { name: 'github', signs: true })).data
     assert(typeof secret === 'string' && secret !== key)
     assert.deepEqual(allow, ['hooks'])
     const chosen = 'a-secret-of-the-sender'
-    assert.deepEqual(dataOf(await ask('POST', '/keys', { name: 'gitea', secret: chosen })).allow, ['send', 'upload', 'read', 'hooks'])
+    assert.deepEqual((await ask('POST', '/keys', { name: 'gitea', secret: chosen })).data.allow, ['send', 'upload', 'read', 'hooks'])
     const body = JSON.stringify({ zen: 'Keep it logically awesome.', hook_id: 1 })
     const sign = (by: string): string => `sha256=${createHmac('sha256', by).update(body).digest('hex')}`
     const post = async (by: string): Promise<number> => (await fetch(`${relay.url}/hooks/github/group:${group}`, {
@@ -128,10 +120,10 @@ describe('a key that is made', () => {
     })).status
     assert.deepEqual([await post(secret), await post(chosen)], [200, 200])
     assert.equal(await post(String(key)), 401)
-    const second = String(dataOf(await ask('POST', '/keys/github/rotate')).secret)
+    const second = String((await ask('POST', '/keys/github/rotate')).data.secret)
     await relay.reload()
     assert.deepEqual([await post(secret), await post(second)], [401, 200])
-    const third = String(dataOf(await ask('POST', '/keys/github/rotate', { grace: 3600 })).secret)
+    const third = String((await ask('POST', '/keys/github/rotate', { grace: 3600 })).data.secret)
     await relay.reload()
     assert.deepEqual([await post(second), await post(third)], [200, 200])
     for (const name of ['github', 'gitea']) await ask('DELETE', `/keys/${name}`)
@@ -142,9 +134,9 @@ describe('a key that is made', () => {
 describe('a rotated key', () => {
   test('is another one, and the old one counts no more, or for its time of grace', async () => {
     const first = await make({ name: 'ci', targets: `group:${group}` })
-    const second = String(dataOf(await ask('POST', '/keys/ci/rotate', {})).key)
+    const second = String((await ask('POST', '/keys/ci/rotate', {})).data.key)
     assert.deepEqual([await send(first), await send(second)], [401, 200])
-    const third = String(dataOf(await ask('POST', '/keys/ci/rotate', { grace: 3600 })).key)
+    const third = String((await ask('POST', '/keys/ci/rotate', { grace: 3600 })).data.key)
     assert.deepEqual([await send(first), await send(second), await send(third)], [401, 200, 200])
     assert.equal(await send(third, '654321'), 403)
     await relay.reload()
@@ -159,9 +151,9 @@ describe('a rotated key', () => {
   test('shares its rate with the one before', async () => {
     const first = await make({ name: 'ci', rate: 2 })
     assert.deepEqual([await send(first), await send(first)], [200, 200])
-    const second = String(dataOf(await ask('POST', '/keys/ci/rotate', { grace: 60 })).key)
+    const second = String((await ask('POST', '/keys/ci/rotate', { grace: 60 })).data.key)
     assert.deepEqual([await send(first), await send(second)], [429, 429])
-    const { keys } = dataOf(await ask('GET', '/statusz'))
+    const { keys } = (await ask('GET', '/statusz')).data
     assert(Array.isArray(keys))
     assert.deepEqual(keys.filter(each => fieldsOf(each).name === 'ci').map(each => fieldsOf(each).messages), [2])
   })
@@ -184,7 +176,7 @@ describe('a change that is refused', () => {
       assert.equal(reply.status, 400, JSON.stringify(entry))
       assert.match(reply.body.msg, msg)
     }
-    assert.equal((await ask('POST', '/keys', 'name=ci')).status, 400)
+    assert.equal((await relay.request('/keys', { method: 'POST', body: 'name=ci' })).status, 400)
     assert.equal((await ask('POST', '/keys', { name: 'ci', targets: ['group:1'.repeat(20_000)] })).status, 413)
     assert.deepEqual(await list(), [])
     for (const grace of [-1, 604_801, '1']) assert.equal((await ask('POST', '/keys/ci/rotate', { grace })).status, 400)

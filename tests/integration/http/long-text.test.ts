@@ -91,7 +91,7 @@ describe('a divided text', () => {
   test('is shown by a dry run, and a repeated key sends nothing more', async t => {
     const relay = await relayWith(t, { longText: 'divide' })
     const shown = await read(await relay.request('/webhook?dry_run=1', { method: 'POST', body: JSON.stringify({ group_id: group, msg: log }) }))
-    const { messages } = fieldsOf(shown.body.data)
+    const { messages } = shown.data
     assert(Array.isArray(messages) && messages.length === 5)
     assert.deepEqual(outline(relay), [])
     const ask = (): Promise<Reply> => relay.send({ group_id: group, msg: log }, { 'idempotency-key': 'a' })

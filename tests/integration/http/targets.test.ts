@@ -3,19 +3,17 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { fieldsOf } from '../../../src/lib/shape'
-import { apiKey, read, useRelay, type Reply } from '../../support/relay'
+import { apiKey, askAs, useRelay, type Reply } from '../../support/relay'
 
 const relay = useRelay()
 const file = (): string => join(relay.uploadDir, '../data/targets.json')
 const settings = { targets: { ops: 'group:1', far: { to: ['group:4', 'private:5'], platform: 'discord', selfId: '9', lang: 'en-US' } } }
 
 /** A request with a key, or with the master key. */
-async function ask(method: string, path: string, body?: unknown, key = apiKey): Promise<Reply> {
-  return read(await fetch(relay.url + path, { method, headers: { 'x-api-key': key }, ...body !== undefined && { body: JSON.stringify(body) } }))
-}
+const ask = (method: string, path: string, body?: unknown, key = apiKey): Promise<Reply> => askAs(relay, key, method, path, body)
 
 async function list(key?: string): Promise<unknown> {
-  return fieldsOf((await ask('GET', '/targets', undefined, key)).body.data).targets
+  return (await ask('GET', '/targets', undefined, key)).data.targets
 }
 
 /** Sends to a name. @returns the status, and the groups that it reached */
@@ -95,7 +93,7 @@ describe('a name for targets that is made', () => {
   test('is shown to a key that may send there, and counts for a key that names it', async () => {
     await ask('PUT', '/targets/night', 'group:2')
     await ask('PUT', '/targets/both', ['group:2', 'group:3'])
-    const key = String(fieldsOf((await ask('POST', '/keys', { name: 'ci', targets: ['night'] })).body.data).key)
+    const key = String((await ask('POST', '/keys', { name: 'ci', targets: ['night'] })).data.key)
     assert.deepEqual(await list(key), [{ name: 'night', to: ['group:2'], source: 'made' }])
     assert.deepEqual(await send('night', key), [200, ['2']])
     assert.deepEqual(await send('both', key), [403, []])
@@ -179,7 +177,7 @@ describe('a name with ways', () => {
   test('may be used by a key that has it, which may send to none of its ways directly', async () => {
     await ask('PUT', '/targets/night', whole)
     await ask('PUT', '/targets/both', { first: ['group:1', 'group:2'] })
-    const key = String(fieldsOf((await ask('POST', '/keys', { name: 'ci', targets: ['both'], allow: ['send', 'read'] })).body.data).key)
+    const key = String((await ask('POST', '/keys', { name: 'ci', targets: ['both'], allow: ['send', 'read'] })).data.key)
     try {
       assert.deepEqual(await send('both', key), [200, ['1']])
       for (const to of ['group:1', 'ops', 'group:2', 'night']) assert.deepEqual(await send(to, key), [403, []], to)
@@ -187,7 +185,7 @@ describe('a name with ways', () => {
       assert.deepEqual(await list(key), [{ name: 'both', first: ['group:1', 'group:2'], after: 120, when_unknown: 'stop', source: 'made' }])
       const found = await ask('GET', '/deliveries?target=both')
       assert.equal(found.status, 200)
-      const other = String(fieldsOf((await ask('POST', '/keys', { name: 'all', targets: ['night'], allow: ['send', 'read'] })).body.data).key)
+      const other = String((await ask('POST', '/keys', { name: 'all', targets: ['night'], allow: ['send', 'read'] })).data.key)
       const [seen] = await list(other) as unknown[]
       assert.deepEqual(fieldsOf(seen).first, ['group:1', 'ops', 'discord:9:group:3', { url: 'https://hook.example.com', secret: true, format: 'apprise' }])
       await ask('DELETE', '/keys/all')

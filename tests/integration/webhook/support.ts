@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { type IncomingHttpHeaders } from 'node:http'
 import type { TestContext } from 'node:test'
 import type { Call, LedgerEntry } from '../../../simulator/types'
+import { isString, listOf } from '../../../src/lib/shape'
 import { serve } from '../../support/listen'
 import { read, startRelay, type RelayOptions, type Reply, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
@@ -50,11 +51,10 @@ export function shape(entry: LedgerEntry): string[] {
 }
 
 /** The IDs in the answer to a single message, which must be a success. */
-export function idsOf({ status, body }: Reply): string[] {
-  assert.equal(status, 200, body.msg)
-  assert.equal(body.msg, 'ok')
-  const { data } = body
-  assert(typeof data === 'object' && data !== null && 'message_ids' in data && isTextList(data.message_ids))
+export function idsOf({ status, msg, data }: Reply): string[] {
+  assert.equal(status, 200, msg)
+  assert.equal(msg, 'ok')
+  assert(isTextList(data.message_ids))
   assert.deepEqual(Object.keys(data).filter(name => name !== 'ignored'), ['message_ids', 'delivery_id'])
   return data.message_ids
 }
@@ -80,9 +80,7 @@ function isBatchData(value: unknown): value is BatchData {
     && 'total' in value && 'success' in value && 'failed' in value
 }
 
-function isTextList(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every(element => typeof element === 'string')
-}
+const isTextList = listOf(isString)
 
 /** Asserts that a request failed with this status, and returns the text of the failure. What was tried to be sent has a delivery. */
 export function failureOf({ status, headers, body }: Reply, expected: number): string {
@@ -101,10 +99,10 @@ export function sha256(bytes: Uint8Array | string): string {
 export async function upload(relay: Pick<TestRelay, 'request'>, name: string, bytes: Uint8Array<ArrayBuffer> | string): Promise<string> {
   const form = new FormData()
   form.append('file', new Blob([bytes]), name)
-  const { status, body: { data, msg } } = await read(await relay.request('/upload', { method: 'POST', body: form }))
+  const { status, msg, data: { path } } = await read(await relay.request('/upload', { method: 'POST', body: form }))
   assert.equal(status, 200, msg)
-  assert(typeof data === 'object' && data !== null && 'path' in data && typeof data.path === 'string')
-  return data.path
+  assert(typeof path === 'string')
+  return path
 }
 
 /** A relay for one test. */

@@ -21,14 +21,9 @@ async function send(body: object, query = '', headers: Record<string, string> = 
   }))
 }
 
-function dataOf({ body: { data } }: Reply): JsonObject {
-  assert(isObject(data))
-  return data
-}
-
 /** The entries of an answer for several targets. */
 function entriesOf(reply: Reply): JsonObject[] {
-  const { deliveries, total, success, failed } = dataOf(reply)
+  const { deliveries, total, success, failed } = reply.data
   assert(Array.isArray(deliveries))
   const entries = deliveries.filter(isObject)
   assert.deepEqual([total, success], [entries.length, entries.filter(entry => entry.success).length])
@@ -58,7 +53,7 @@ describe('a request for several targets', () => {
 
   test('is answered with a list where it is a list of one, or a name for a list', async () => {
     for (const to of [['ops'], 'all']) entriesOf(await send({ to, msg: 'x' }))
-    assert.deepEqual(Object.keys(dataOf(await send({ to: 'ops', msg: 'x' }))), ['message_ids', 'delivery_id'])
+    assert.deepEqual(Object.keys((await send({ to: 'ops', msg: 'x' })).data), ['message_ids', 'delivery_id'])
   })
 
   test('has an entry with the results of a batch', async () => {
@@ -138,7 +133,7 @@ describe('a dry run', () => {
       { type: 'at', user_id: user }, { msg: 'a' }, { type: 'image', url: file }, { type: 'file', url: 'https://ci.example.com/build.log' },
       { type: 'image' }, { type: 'image', url: `base64://${Buffer.from('bytes').toString('base64')}` },
     ]
-    const data = dataOf(await send({ to: 'ops', messages }, '?dry_run=1', { 'idempotency-key': 'dry' }))
+    const { data } = await send({ to: 'ops', messages }, '?dry_run=1', { 'idempotency-key': 'dry' })
     assert.deepEqual([data.dry_run, data.success, data.target, data.bot], [true, false, `group:${group}`, 'onebot:10000'])
     assert.deepEqual(data.messages, [
       [
