@@ -148,8 +148,8 @@ describe('data in the request', () => {
   const standard = bytes.toString('base64')
   const forms: Record<string, string> = {
     'base64://': `base64://${standard}`,
-    'base64:// in the alphabet of links': `base64://${bytes.toString('base64url')}`,
-    'data: with parameters': `data:text/plain;charset=utf-8;name=x;base64,${standard}`,
+    'base64:// without padding': `base64://${standard.replace(/=+$/, '')}`,
+    'DATA: in capitals, with parameters': `DATA:IMAGE/PNG;charset=utf-8;name=x;BASE64,${standard}`,
   }
   for (const [what, url] of Object.entries(forms)) {
     test(`as ${what} arrives as base64, a file under the name "file"`, async () => {

@@ -170,7 +170,8 @@ describe('a link', () => {
   test('is a file ID, or holds data as base64, whatever the alphabet', () => {
     assert.deepEqual(read(upload), { kind: 'upload', id: upload })
     assert.deepEqual(read('base64://aGk='), { kind: 'data', base64: 'aGk=' })
-    assert.deepEqual(read('base64://-_8'), { kind: 'data', base64: '+/8=' })
+    assert.deepEqual(read('BASE64://-_8'), { kind: 'data', base64: '+/8=' })
+    assert.deepEqual(read('DATA:IMAGE/PNG;BASE64,aGk'), { kind: 'data', base64: 'aGk', mediaType: 'IMAGE/PNG' })
     assert.deepEqual(read('data:image/png;base64,aGk='), { kind: 'data', base64: 'aGk=', mediaType: 'image/png' })
     assert.deepEqual(read('data:;base64,aGk='), { kind: 'data', base64: 'aGk=' })
   })

@@ -99,6 +99,19 @@ describe('a lane', () => {
     assert.deepEqual([core.called, core.states], [['long'], ['expired', 'sent']])
   })
 
+  test('drops what has expired while no relay ran', async () => {
+    const core = await Core.ready()
+    core.port.online = false
+    void core.later('x', { expiresIn: 3_000 })
+    await core.run(100)
+    core.relay.end()
+    await core.run(10_000)
+    core.port.online = true
+    core.restart()
+    await core.run(1_000)
+    assert.deepEqual([core.called, core.states], [[], ['expired']])
+  })
+
   test('is held while its bot is offline: callers behind are refused, the rest goes on when it is back', async () => {
     const core = new Core()
     core.port.fates.push({ arrives: 500, answered: 500 })
