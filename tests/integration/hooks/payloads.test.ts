@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import { apiKey, read, useRelay } from '../../support/relay'
-import type { JsonObject } from '../../../src/lib/shape'
+import { apiKey, askAs, useRelay, type Reply } from '../../support/relay'
 import { post, putTemplate } from './support'
 
 const keys = [
@@ -16,11 +15,9 @@ const relay = useRelay({ config })
 beforeEach(() => relay.reload())
 
 /** Asks for the last payload of a source, with the master key unless told otherwise. */
-async function last(source: string, key = apiKey): Promise<{ status: number, text: string, data: JsonObject }> {
-  const response = await fetch(`${relay.url}/payloads/${source}`, { headers: { 'x-api-key': key } })
-  const { status, body } = await read(response)
-  const { data } = body
-  return { status, text: JSON.stringify(body), data: typeof data === 'object' && data !== null ? { ...data } : {} }
+async function last(source: string, key = apiKey): Promise<Reply & { text: string }> {
+  const reply = await askAs(relay, key, 'GET', `/payloads/${source}`)
+  return { ...reply, text: JSON.stringify(reply.body) }
 }
 
 describe('the last payload of a source', () => {

@@ -24,11 +24,10 @@ after(() => relay.stop())
 
 /** Uploads a file, sends it as an image and returns the link that the platform was given. */
 async function linkTo(name: string, bytes: string | Buffer): Promise<URL> {
-  const { body } = await read(await relay.request('/relay/upload', {
+  const { data: { path } } = await read(await relay.request('/relay/upload', {
     method: 'POST', body: multipart([[name, bytes]]), headers: { 'content-type': 'multipart/form-data; boundary=limit' },
   }))
-  assert(typeof body.data === 'object' && body.data !== null && 'path' in body.data && typeof body.data.path === 'string')
-  const { path } = body.data
+  assert(typeof path === 'string')
   await read(await relay.request('/relay/webhook', { method: 'POST', body: JSON.stringify({ group_id: '123456', type: 'image', url: path }) }))
   const sent = JSON.stringify(relay.simulator.calls.map(call => call.params))
   const link = new RegExp(`http[^"]*/relay/media/${path.split('/').map(encodeURIComponent).join('/')}[^"]*`).exec(sent)?.[0]

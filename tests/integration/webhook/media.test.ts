@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, test } from 'node:test'
 import type { MediaForm } from '../../../simulator/types'
+import { fieldsOf } from '../../../src/lib/shape'
 import { apiKey, read, useRelay, type TestRelay } from '../../support/relay'
 import { batchOf, failureOf, group, idsOf, linkServer, only, relayFor, sends, sha256, upload, user } from './support'
 
@@ -16,13 +17,9 @@ afterEach(() => relay.reload())
 /** How the one call that was made refers to its medium. */
 function reference({ simulator }: TestRelay): string {
   const { params } = only(simulator.calls.filter(({ action }) => /^(?:send|upload)_/.test(action)))
-  if (typeof params.file === 'string') return params.file
-  assert(Array.isArray(params.message))
-  const segment: unknown = only(params.message)
-  assert(typeof segment === 'object' && segment !== null && 'data' in segment)
-  const { data } = segment
-  assert(typeof data === 'object' && data !== null && 'file' in data && typeof data.file === 'string')
-  return data.file
+  const { file } = typeof params.file === 'string' ? params : fieldsOf(fieldsOf(only([params.message].flat())).data)
+  assert(typeof file === 'string')
+  return file
 }
 
 describe('an uploaded file', () => {
