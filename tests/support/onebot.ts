@@ -13,6 +13,7 @@ export interface DialOptions {
 /** Adds a bot that dials this address. */
 export function addForward(app: Context, endpoint: string, options: DialOptions = {}): ForkScope {
   return app.plugin<OneBotBot.Config>(OneBotBot, {
-    protocol: 'ws', endpoint, selfId: '10000', retryTimes: 6, retryInterval: 500, retryLazy: 60_000, responseTimeout, proxyAgent: '', ...options,
+    protocol: 'ws', endpoint, selfId: '10000', proxyAgent: '', responseTimeout,
+    retryTimes: 6, retryInterval: 500, retryLazy: 60_000, ...options,
   })
 }

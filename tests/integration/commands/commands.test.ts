@@ -273,7 +273,8 @@ describe('an answer', () => {
   })
 
   test('is bounded and read like a request: links, levels, values and items', async () => {
-    stage.answer = answering({ messages: [{ type: 'image', url: 'http://127.0.0.1/?/../../x' }, { type: 'image', url: 'HTTP://127.0.0.1/a/../../b' }] })
+    const links = ['http://127.0.0.1/?/../../x', 'HTTP://127.0.0.1/a/../../b']
+    stage.answer = answering({ messages: links.map(url => ({ type: 'image', url })) })
     await stage.say('#ping x')
     const items = stage.delivered[0]?.items.filter(item => !(item instanceof RelayError))
     assert.deepEqual(items, [{ type: 'image', link: { kind: 'remote', url: 'http://127.0.0.1/b' } }])
@@ -442,6 +443,8 @@ describe('on another platform', () => {
       command: 'ping', content: '@bob <b>', raw_message: '#ping @bob <b>', user_id: 'alice', group_id: 'channel', message_id: 'm1',
     })
     assert.equal('group_id' in (inPrivate ?? {}), false)
-    assert.deepEqual(stage.delivered.map(({ target, bot }) => [target, bot.selfId]), [[{ kind: 'group', id: 'channel' }, 'me'], [{ kind: 'private', id: 'alice' }, 'me']])
+    assert.deepEqual(stage.delivered.map(({ target, bot }) => [target, bot.selfId]), [
+      [{ kind: 'group', id: 'channel' }, 'me'], [{ kind: 'private', id: 'alice' }, 'me'],
+    ])
   })
 })
