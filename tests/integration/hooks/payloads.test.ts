@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import { apiKey, askAs, useRelay, type Reply } from '../../support/relay'
+import { apiKey, askAs, read, useRelay, type Reply } from '../../support/relay'
 import { post, putTemplate } from './support'
 
 const keys = [
@@ -37,8 +37,8 @@ describe('the last payload of a source', () => {
     const send = (type: string) => fetch(`${relay.url}/hooks/message/ops`, { method: 'POST', body: form, headers: { 'x-api-key': apiKey, 'content-type': type } })
     assert.equal((await send('application/x-www-form-urlencoded; charset=GBK')).status, 200)
     assert.deepEqual((await last('message')).data.payload, { text: '构建失败' })
-    const { status, body } = await read(await send('application/x-www-form-urlencoded'))
-    assert.deepEqual([status, body.msg], [400, 'the text is not utf-8: name its charset in the Content-Type'])
+    const { status, msg } = await read(await send('application/x-www-form-urlencoded'))
+    assert.deepEqual([status, msg], [400, 'the text is not utf-8: name its charset in the Content-Type'])
   })
 
   test('has no key that came with it, and no header', async () => {
