@@ -6,7 +6,7 @@ import { signatureHeaders } from '../lib/webhook-signature'
 import { findHttpRung } from '../message/target'
 import { httpPlatform, type ParsedItem, type Target, type TargetNames, type HttpRung } from '../message/model'
 import { classifyThrown } from './failure'
-import { SendError, type Account, type Health, type LoadedItem, type Message, type Receipt } from './port'
+import { SendError, type Account, type Health, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
 import { retryAfterOf } from './web'
 
 /** How long to wait for an address that is too busy and does not say for how long, in milliseconds. */
@@ -133,6 +133,15 @@ function failureOf(status: number, headers: Headers, origin: string): SendError 
   return status >= 500 || status === 408 ? new SendError('unanswered', words) : new SendError('refused', words, { isFinal: true })
 }
 
+/** The longest file whose content is shown, in characters of base64. */
+const longestShown = 2 ** 20
+
+/** The text of a file that is a text, such as that of a long text which was to leave by another way first. */
+function contentOf({ src }: LoadedMedia): string {
+  const [, base64 = ''] = src.length <= longestShown ? /^data:text\/plain[^,]*;base64,(.*)$/s.exec(src) ?? [] : []
+  return Buffer.from(base64, 'base64').toString()
+}
+
 /** The items as text. Of a picture or file, the link counts where it can be opened elsewhere, otherwise the name. */
 function toText(items: readonly LoadedItem[]): string {
   return items.reduce((text, item) => {
@@ -144,7 +153,7 @@ function toText(items: readonly LoadedItem[]): string {
       case 'reply':
         return text
       default:
-        return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}[${item.type}] ${/^https?:/.test(item.src) ? item.src : item.name}\n`
+        return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}[${item.type}] ${/^https?:/.test(item.src) ? item.src : item.name}\n${contentOf(item)}`
     }
   }, '').trimEnd()
 }

@@ -107,6 +107,14 @@ export class Chats {
     if (receipt.messageIds.length > 0 && !isKept) this.drop(chat, name)
   }
 
+  /** The end of a delivery is written: what was answered with an ID is claimed, and needs no call any more. */
+  written(chat: string, id: string, indices: Iterable<number>): void {
+    for (const index of indices) {
+      const name = nameOf(id, [index])
+      if (this.find(chat, name)?.receipt?.messageIds.length) this.drop(chat, name)
+    }
+  }
+
   /** A look-up found a message under this ID. The call stays known for an answer that comes late. */
   found(chat: string, call: OpenCall, id: string): void {
     this.claim(chat, id)

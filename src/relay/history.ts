@@ -25,8 +25,9 @@ export class History {
 
   /** The newest first unless the filter says otherwise. Memory has the truth of what is active. */
   async list(filter: ListFilter): Promise<Delivery[]> {
-    const stored = await orStoreDown(this.journal.list(filter))
+    // What ends meanwhile is in one of the two.
     const active = [...this.deliveries.values()].map(({ delivery }) => delivery)
+    const stored = await orStoreDown(this.journal.list(filter))
     if (active.length === 0) return stored
     const ids = new Set(active.map(({ id }) => id))
     const merged = [...stored.filter(({ id }) => !ids.has(id)), ...active.filter(delivery => matches(delivery, filter))]

@@ -58,6 +58,8 @@ export class Intake {
       // Without an outcome it was no delivery at all.
       // What asked for a bot that was not there cannot be sent again by another one.
       const isSure = delivery.bot !== '' || route !== undefined || (bot.platform === undefined && bot.selfId === undefined)
+      // What is sent again later leaves as it is kept, through whatever bot is there.
+      if (delivery.bot === '') this.fit(draft, request, delivery, { longestText: Infinity, takesFiles: true })
       if (error.outcome) deliveries.reject(delivery, isSure ? draft.request.items : [], error)
       throw error
     }
@@ -87,17 +89,14 @@ export class Intake {
   }
 
   private placeOnce({ request, admit, signal, deferred }: Submission, draft: { request: MessageRequest }, delivery: Delivery): Active {
-    const { clock, port, deliveries, gates, lanes, longText, recordContent } = this.context
+    const { clock, port, deliveries, gates, lanes } = this.context
     const { expiresIn, sendAt } = request
     const { target, flow: { route } } = delivery
     const bot = (route && currentRung(route)) ?? request.bot
-    let isLater = (sendAt ?? deferred ?? route) !== undefined && deliveries.isDurable
+    // Neither a time nor quiet hours are those of a lane.
+    let isLater = (sendAt ?? deferred ?? route ?? gates.deferral('', delivery)) !== undefined && deliveries.isDurable
     const account = isLater ? port.chooseLater(bot) : port.choose(bot)
-    const before = draft.request
-    const { items, mode } = draft.request = fitTexts(request, account, longText)
-    if (draft.request !== before) {
-      Object.assign(delivery, { mode, results: items.map(() => undefined), summary: summarize(items, recordContent) })
-    }
+    const { items, mode } = this.fit(draft, request, delivery, account)
     admit?.({ target, platform: account.platform }, items.length - request.items.length)
     const checked = account.check(target, items)
     if (mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
@@ -114,6 +113,19 @@ export class Intake {
     const active = deliveries.add(delivery, route ? items : checked)
     lanes.enter(active, isLater ? {} : { signal: deferred ? undefined : signal, patience: expiresIn })
     return active
+  }
+
+  /** Makes the texts of a request as long as an account takes them. @throws RelayError `bad-request` */
+  private fit(
+    draft: { request: MessageRequest }, request: MessageRequest, delivery: Delivery, account: Parameters<typeof fitTexts>[1],
+  ): MessageRequest {
+    const { longText, recordContent } = this.context
+    const before = draft.request
+    const { items, mode } = draft.request = fitTexts(request, account, longText)
+    if (draft.request !== before) {
+      Object.assign(delivery, { mode, results: items.map(() => undefined), summary: summarize(items, recordContent) })
+    }
+    return draft.request
   }
 
   /** Writes down what must last, and waits as long as the caller wants to. */

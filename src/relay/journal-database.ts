@@ -268,10 +268,12 @@ export class DatabaseJournal implements Journal, OwnerStore {
     await this.removeAll({ state: gone, updatedAt: { $lt: wall - day } })
     const [beyond] = await this.idsOf({}, 1, 'desc', limit)
     if (beyond !== undefined) await this.removeAll({ $and: [done, { id: { $lte: beyond } }] })
-    if (content !== 'none') return
+    if (content === 'full') return
     // It may have ended under another setting. What changes from now on is left alone.
     const { version } = this.stamp()
-    const isLeft = { state: { $nin: [...unfinished] }, $or: [{ state: { $ne: 'unanswered' } }, { updatedAt: { $lt: wall - day } }] }
+    const isLeft: Query.Expr<JournalRow> = content === 'preview'
+      ? { state: 'sent' }
+      : { state: { $nin: [...unfinished] }, $or: [{ state: { $ne: 'unanswered' } }, { updatedAt: { $lt: wall - day } }] }
     for await (const ids of this.chunks({ $and: [isLeft, { items: { $exists: true } }] })) {
       await this.dropFiles(ids)
       await this.change(ids, version, { items: null })

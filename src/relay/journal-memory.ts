@@ -101,9 +101,10 @@ export class MemoryJournal implements Journal {
 
   count({ from, before }: Range, filter: CountFilter): Promise<ReadonlyMap<State, number>> {
     const counts = new Map<State, number>()
+    const wanted = { ...filter, limit: Infinity }
     for (const delivery of this.records.values()) {
       const { id, state } = delivery
-      if (id >= from && matches(delivery, { ...filter, before, limit: Infinity })) counts.set(state, (counts.get(state) ?? 0) + 1)
+      if (id >= from && id < before && matches(delivery, wanted)) counts.set(state, (counts.get(state) ?? 0) + 1)
     }
     return Promise.resolve(counts)
   }

@@ -167,6 +167,11 @@ export function lowestId(time: number): string {
   return uuid({ msecs: Math.max(Math.ceil(time), 0), seq: 0, random: new Uint8Array(16) })
 }
 
+/** When an ID was made, in milliseconds since the epoch (RFC 9562, section 5.7). */
+function timeOf(id: string): number {
+  return parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+}
+
 /** Whether what was to be sent is kept of a delivery in this state. */
 export function keepsContent(state: State, content: RecordContent): boolean {
   if (content === 'full' || isUnfinished(state) || state === 'unanswered') return true
@@ -193,8 +198,8 @@ export function matches({ id, state, target, bot, caller, door, flow, summary }:
     && holds(filter.caller, name => name === caller)
     && holds(filter.door, name => door === name || door.startsWith(`${name}/`))
     && holds(filter.before, before => id < before)
-    && holds(filter.since, since => id >= lowestId(since))
-    && holds(filter.until, until => id < lowestId(until))
+    && holds(filter.since, since => timeOf(id) >= since)
+    && holds(filter.until, until => timeOf(id) < until)
     && holds(filter.text, text => lowerCase(wordsOf(summary)).includes(lowerCase(text)))
 }
 

@@ -37,8 +37,12 @@ export class Lane implements Gated {
   places: Place[] = []
   /** The one that is on its way. */
   leaving: Place | undefined
+  /** Whether something was to be sent here, and not only a notice heard. */
+  isWanted = false
   /** Why what waits is late, until that has left. */
   delay: Delay | undefined
+  /** When it was looked last who waits no longer, on the monotonic clock. */
+  siftedAt = -Infinity
   /** Before which time on the monotonic clock its head is not tried again. */
   againAt = -Infinity
   /** Cancels the timer of its next look. */

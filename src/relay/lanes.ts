@@ -23,6 +23,9 @@ export interface Waiting {
 /** Why a delivery waits no longer, and whether it ends although there may be a further way. */
 interface Over { error: RelayError, isFinal: boolean }
 
+/** What holds for all that wait in a lane at one moment: why callers cannot wait there, and the two clocks. */
+interface Moment { refusal: RelayError | undefined, now: number, wall: number }
+
 /** The content of so many deliveries of a lane stays in memory; that of the others is read when their turn comes. */
 const mostLoaded = 20
 /** How many deliveries one digest stands for, at most. */
@@ -60,7 +63,7 @@ export class Lanes {
   constructor(private readonly context: SendContext) {
     const { port, clock, gates } = context
     // What a lane was paused or held for before a reload is still told, and ends.
-    for (const at of gates.names().map(readLane)) if (at) this.advance(this.open(at))
+    for (const at of gates.names().map(readLane)) if (at) this.advance(this.open(at, true))
     const unwatch = port.onOnline(bot => {
       gates.online(bot)
       for (const lane of this.lanes.values()) this.advance(lane)
@@ -83,7 +86,7 @@ export class Lanes {
     const { clock } = this.context
     const { delivery: { deferred }, mustLast } = active
     if (this.isClosed) throw new RelayError('stopping')
-    const lane = this.open(active.delivery)
+    const lane = this.open(active.delivery, true)
     const refusal = deferred ? undefined : this.refusal(lane)
     if (refusal) {
       this.advance(lane)
@@ -94,7 +97,7 @@ export class Lanes {
     if (!isNext && !isAccepted && this.isFull(lane, place)) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     lane.put(place)
     if (!isNext && !deferred) this.watch(lane, place)
-    this.advance(lane)
+    this.advance(lane, place)
   }
 
   /** Whether something is before a delivery in its lane after which the time of its digest begins. */
@@ -111,7 +114,7 @@ export class Lanes {
     if (!place) return
     place.isSaved = true
     if (active.delivery.deferred && (lane.places.length > mostLoaded || place.since === undefined)) this.context.deliveries.shed(active)
-    this.advance(lane)
+    this.advance(lane, place)
   }
 
   /**
@@ -121,11 +124,12 @@ export class Lanes {
    */
   join(active: Active, isLate = false): void {
     const { delivery } = active
-    const lane = this.open(delivery)
+    const lane = this.open(delivery, true)
     if (delivery.held) this.context.gates.restore(lane.name, delivery.held)
-    lane.put({ active, isSaved: true })
+    const place: Place = { active, isSaved: true }
+    lane.put(place)
     if (!isLate) {
-      this.advance(lane)
+      this.advance(lane, place)
       return
     }
     lane.delay ??= 'restarted'
@@ -145,10 +149,10 @@ export class Lanes {
     return place !== undefined
   }
 
-  /** The lanes in which something waits, or that are paused or held. */
+  /** The lanes in which something waits, or that are paused or held. A chat that nothing was sent to is nobody's concern. */
   states(): LaneState[] {
     const { clock, gates } = this.context
-    return [...this.lanes.values()].flatMap(lane => {
+    return [...this.lanes.values()].filter(({ isWanted }) => isWanted).flatMap(lane => {
       const next = this.untilDue(lane)
       return stateOf(lane, gates, clock, this.isOnline(lane), next) ?? []
     })
@@ -197,10 +201,11 @@ export class Lanes {
     await Promise.all(this.working)
   }
 
-  private open(at: Pick<Delivery, 'bot' | 'target'>): Lane {
+  private open(at: Pick<Delivery, 'bot' | 'target'>, isWanted = false): Lane {
     const name = laneOf(at)
     const lane = this.lanes.get(name) ?? new Lane(at)
     this.lanes.set(name, lane)
+    lane.isWanted ||= isWanted
     return lane
   }
 
@@ -229,8 +234,9 @@ export class Lanes {
   /** How long until the head of a lane may be tried, in milliseconds. */
   private rest(lane: Lane, { active: { delivery: { deferred } } }: Place): number {
     const { clock, deliveries, gates } = this.context
-    const isKept = !this.isOnline(lane) || (deferred && !deliveries.mayCall({ mustLast: true }))
-    return Math.max(gates.rest(lane), isKept ? lookInterval : 0, lane.againAt - clock.now())
+    const isKept = deferred && !deliveries.mayCall({ mustLast: true })
+    // It is told when its bot is online.
+    return Math.max(gates.rest(lane), isKept ? lookInterval : 0, this.isOnline(lane) ? 0 : tickInterval, lane.againAt - clock.now())
   }
 
   /** Looks again when a caller who waits goes away, and when its time is over. */
@@ -259,13 +265,18 @@ export class Lanes {
     this.advance(lane)
   }
 
-  /** Takes out who waits no longer, and sends the head as soon as that may be. */
-  private advance(lane: Lane): void {
+  /**
+   * Takes out who waits no longer, and sends the head as soon as that may be.
+   *
+   * @param entered the delivery that has come, which changes nothing for those that wait: they are looked at once a second then
+   */
+  private advance(lane: Lane, entered?: Place): void {
     const { clock, gates } = this.context
     // It may have been forgotten while the platform was asked, and another one made since.
     if (this.lanes.get(lane.name) !== lane) return
     lane.cancel()
-    this.sift(lane)
+    const isWhole = !entered || clock.now() - lane.siftedAt >= lookInterval
+    this.sift(lane, isWhole ? undefined : [entered])
     if (this.isClosed || lane.leaving) return
     // A message that left meanwhile may have begun the time of a digest, and quiet hours may have begun.
     const head = lane.places.find(place => this.isDue(lane, place))
@@ -278,7 +289,8 @@ export class Lanes {
     if (!head.isSaved) return
     const rest = this.rest(lane, head)
     if (rest === 0) {
-      this.begin(lane, head)
+      if (isWhole) this.begin(lane, head)
+      else this.advance(lane)
       return
     }
     if (!this.isOnline(lane)) lane.delay ??= 'offline'
@@ -293,14 +305,17 @@ export class Lanes {
   /**
    * Takes those out that wait no longer.
    *
+   * @param some which of them are looked at, unless all are
    * @param reason why callers cannot wait, where that is not a fact of the lane
    */
-  private sift(lane: Lane, reason?: RelayError): void {
+  private sift(lane: Lane, some?: readonly Place[], reason?: RelayError): void {
     if (lane.places.length === 0) return
-    const refusal = reason ?? this.refusal(lane)
+    const { clock } = this.context
+    const moment: Moment = { refusal: reason ?? this.refusal(lane), now: clock.now(), wall: clock.wall() }
+    if (!some) lane.siftedAt = moment.now
     const over = new Map<Place, Over>()
-    for (const place of lane.places) {
-      const why = this.whyOver(lane, place, refusal)
+    for (const place of some ?? lane.places) {
+      const why = this.whyOver(lane, place, moment)
       if (why) over.set(place, why)
     }
     if (over.size > 0) lane.takeOut(place => over.has(place))
@@ -308,22 +323,21 @@ export class Lanes {
   }
 
   /** Why a delivery waits no longer. What is not saved yet waits for that. */
-  private whyOver(lane: Lane, place: Place, refusal: RelayError | undefined): Over | undefined {
-    const { clock, port } = this.context
+  private whyOver(lane: Lane, place: Place, { refusal, now, wall }: Moment): Over | undefined {
     // It has waited since its time came.
     if (place.since === undefined) this.isDue(lane, place)
     const { active: { delivery }, isSaved, since, until = Infinity, gone } = place
     const { deferred, flow: { route } } = delivery
     // What is deferred outlives a stop.
     if (!isSaved || (deferred && this.isClosed)) return
-    if (isOverdue(delivery, clock.wall()) || until <= clock.now()) return { error: new RelayError('expired'), isFinal: true }
+    if (isOverdue(delivery, wall) || until <= now) return { error: new RelayError('expired'), isFinal: true }
     if (gone?.aborted) return { error: new RelayError('unsent', 'the caller went away while its message was waiting'), isFinal: true }
     if (!deferred) return refusal && { error: refusal, isFinal: this.isClosed }
     if (!route || since === undefined) return
     // It goes on by its next way once it has waited for long enough, or its account will not be back by itself.
-    if (clock.now() - since < route.after && !isLoggedOut(port.find(lane.bot))) return
+    if (now - since < route.after && !isLoggedOut(this.context.port.find(lane.bot))) return
     const error = this.whyWaiting(lane)
-    return nextRung(delivery, failRest(delivery, error), clock.wall()) && { error, isFinal: false }
+    return nextRung(delivery, failRest(delivery, error), wall) && { error, isFinal: false }
   }
 
   /** Why what is in a lane has waited. */
@@ -382,7 +396,7 @@ export class Lanes {
       return await this.conclude(lane, head, active, end)
     } catch (error) {
       // The journal does not answer, or this relay has lost it.
-      this.sift(lane, new RelayError('store-down'))
+      this.sift(lane, undefined, new RelayError('store-down'))
       const { id } = head.active.delivery
       if (!context.stop.aborted) logger.warn('%s', `${id} waits: ${error instanceof RelayError ? error.message : nameOfError(error)}`)
       return false
@@ -434,8 +448,8 @@ export class Lanes {
 
   /** @returns as `work`; a deferred delivery waits on where nothing of it could leave now */
   private async conclude(lane: Lane, head: Place, active: Active, { results, failure }: SendEnd): Promise<boolean> {
-    const { deliveries, gates, stop, digest: { backlog } } = this.context
-    const { flow, deferred } = active.delivery
+    const { chats, deliveries, gates, stop, digest: { backlog } } = this.context
+    const { id, flow, deferred } = active.delivery
     const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
     if (mayHaveArrived) {
       const isLate = ({ active, since }: Place): boolean => since !== undefined && joins(active.delivery, lane.delay)
@@ -444,7 +458,7 @@ export class Lanes {
     }
     const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
     const { last } = failure ?? {}
-    if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(lane, last.toRelayError())
+    if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(lane, undefined, last.toRelayError())
     const members = deliveries.membersOf(active.delivery)
     if (members.length > 0 && !mayHaveArrived && !stop.aborted) {
       const isOfChat = !waits && failure?.last.isAboutTarget === true
@@ -457,6 +471,7 @@ export class Lanes {
     } else {
       const left = flow.route && !stop.aborted ? await this.moveOn(head, results) : results
       if (left) await deliveries.end(active, left)
+      if (left && !deliveries.get(id)) chats.written(lane.name, id, left.keys())
     }
     return !waits
   }

@@ -182,7 +182,8 @@ export class Replay {
     const first = delivery.state === 'unanswered' ? {} : firstRung(delivery, way => canChoose(port, way))
     const { target, flow: { route } } = { ...delivery, ...first }
     const account = delivery.bot === '' || first.bot === '' ? port.chooseLater((route && currentRung(route)) ?? {}) : undefined
-    account?.check(target, items)
+    const wrong = account?.check(target, items).find(item => item instanceof RelayError)
+    if (wrong instanceof RelayError && delivery.mode === 'single') throw wrong
     const bot = account?.sid ?? delivery.bot
     admit({ target, platform: platformOf(bot) ?? '' }, items.filter((_, index) => !delivery.results[index]?.success))
     const isLater = deliveries.isDurable

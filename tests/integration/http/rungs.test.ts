@@ -8,7 +8,7 @@ import { PlatformServer, type Fault } from '../../platforms/server'
 import { upload } from '../webhook/support'
 import { freePort } from '../../support/process'
 import { DebianPrograms } from '../../support/programs'
-import { startRelay, type TestRelay } from '../../support/relay'
+import { read, startRelay, type TestRelay } from '../../support/relay'
 
 const secret = `whsec_${Buffer.from('a secret of the receiver').toString('base64')}`
 
@@ -29,6 +29,7 @@ describe('an HTTP address', () => {
         targets: {
           hook: { first: [{ url: hook }] },
           signed: { first: [{ url: `${user}/signed`, secret }] },
+          both: { first: ['group:5', { url: `${receiver.url}/both` }] },
           mail: { first: [{ url: `${receiver.url}/notify/key`, format: 'apprise' }] },
           closed: { first: [`http://127.0.0.1:${await freePort()}/confidential`] },
           ...Object.fromEntries(Array.from({ length: 10 }, (_, index) => `hook-${index}`).map(name => (
@@ -63,6 +64,16 @@ describe('an HTTP address', () => {
     const { status, msg } = await send({ messages: [{ type: 'at', user_id: '7' }, { type: 'text', msg: 'look' }, picture, file] })
     assert.equal(status, 200, msg)
     assert.deepEqual(receiver.calls.map(({ fields }) => fields.text), ['@7 look\n[image] https://pictures.example.com/a.png', '[file] run.log'])
+  })
+
+  test('gets the whole of a long text that another way had as a file', async () => {
+    relay.simulator.fault({ fault: { kind: 'refuse' }, times: 10 })
+    const log = 'line 1 of the build\n'.repeat(600)
+    const { status, data } = await read(await relay.request('/send/both', { method: 'POST', body: log }))
+    assert.equal(status, 200, JSON.stringify(data))
+    const texts = receiver.calls.map(({ fields }) => String(fields.text))
+    assert.deepEqual(texts, [log.slice(0, 999).trimEnd(), `[file] message.txt\n${log.trimEnd()}`])
+    relay.simulator.clearFaults()
   })
 
   test('gets a signature that Standard Webhooks accepts, and its credentials', async () => {

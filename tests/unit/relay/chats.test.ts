@@ -63,6 +63,16 @@ describe('a look-up', () => {
     assert.equal(told(judge(two)), 'found a')
   })
 
+  test('knows a call that was answered until the end of its delivery is written, and one without an answer after that', async () => {
+    const { chats } = await setUp()
+    const begin = (): OpenCall[] => ['d 0', 'd 1'].map(name => chats.begin('c', name, 'x', settle))
+    const [answered, open] = begin()
+    chats.answered('c', 'd 0', { messageIds: ['a'] }, true)
+    assert.deepEqual(begin().map((call, index) => call === [answered, open][index]), [true, true])
+    chats.written('c', 'd', [0, 1])
+    assert.deepEqual(begin().map((call, index) => call === [answered, open][index]), [false, true])
+  })
+
   test('that was given up takes nothing that a later call of its delivery has brought', async () => {
     const { chats, call, judge } = await setUp()
     chats.drop('c', 'call')

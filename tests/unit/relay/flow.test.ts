@@ -34,6 +34,14 @@ async function three(core: Core): Promise<void> {
 }
 
 describe('quiet hours', () => {
+  test('keep what comes while the bot is offline', async () => {
+    const core = await Core.ready()
+    core.port.online = false
+    void core.submit('night', { policy: quietIn(core) })
+    await core.run(10)
+    assert.deepEqual(core.states, ['queued'])
+  })
+
   test('hold back what is not urgent, and nothing that another name or address sends to the same chat', async () => {
     const core = await Core.ready()
     const policy = quietIn(core)

@@ -104,6 +104,15 @@ describe('a chat that is closed for a while', () => {
     assert.deepEqual(deferred(core), ['sent'])
   })
 
+  test('is told of to operators only once something was to be sent there', async () => {
+    const core = await Core.ready()
+    core.port.tellOfChat({ cause: 'all-muted', until: null })
+    assert.deepEqual(core.relay.lanes(), [])
+    void core.submit('caller')
+    await core.run(100)
+    assert.deepEqual(core.relay.lanes().map(({ state, waiting }) => [state, waiting]), [['held', 0]])
+  })
+
   test('is held also where an earlier call of the message is still unanswered', async () => {
     const core = new Core({ retries: 1 })
     core.port.fates.push({ answered: 10, error: new SendError('unanswered') }, muted)

@@ -30,6 +30,19 @@ function join(texts: readonly string[]): string {
 describe('a long text', () => {
   const text = { type: 'text', text: log } as const
 
+  test('that no bot was there for is fitted all the same when an operator sends it again', async () => {
+    const core = await Core.ready({ longText: 'divide' })
+    core.port.online = false
+    const id = '01a1f888-5efd-759b-8a19-306f0428960e'
+    void core.submit('log', { id, items: [text] })
+    await core.run(10)
+    assert.deepEqual([core.states, core.called], [['failed'], []])
+    core.port.online = true
+    await core.relay.retry(id, () => undefined)
+    await core.run(1_000)
+    assert.equal(join(core.called), log.slice(0, -1))
+  })
+
   test('of 20,000 characters is divided at lines, in numbered parts that fit', () => {
     for (const most of [4000, 2000, 500]) {
       const parts = textsOf(fit([text], { most, setting: 'divide' }))

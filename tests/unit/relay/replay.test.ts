@@ -233,6 +233,24 @@ describe('what ended without an answer', () => {
     assert.deepEqual(core.called, ['image', 'before', 'image', 'behind'])
   })
 
+  test('is on the list while it ends', async () => {
+    const core = await Core.ready()
+    core.port.fates.push({ arrives: 0, answered: 500 })
+    void core.submit('a')
+    await core.run(100)
+    const { journal } = core
+    const list = journal.list.bind(journal)
+    // It ends after the journal was read.
+    journal.list = async filter => {
+      const found = await list(filter)
+      await new Promise<void>(resolve => core.clock.after(1_000, resolve))
+      return found
+    }
+    const listed = (await core.relay.history()).list({ limit: 10 })
+    await core.run(2_000)
+    assert.deepEqual((await listed).map(({ state }) => state), ['sent'])
+  })
+
   test('is found by a further look, although a question for the history was never answered', async () => {
     const core = await Core.ready({ retries: 0, retryUnanswered: false })
     core.port.isHistorySilent = true
