@@ -68,6 +68,7 @@ describe('GET /queues', () => {
       const answer: unknown = await (await relay.request(`/hooks/message/${targets}`, { method: 'POST', body: '{"message":"hook"}', headers })).json()
       return record(record(answer).data)
     }
+    assert.equal((await relay.post({ group_id: group, msg: 'first' })).status, 200)
     relay.simulator.mute(group, true, 600)
     await until('it is held', async () => records(await queues(relay)).length === 1)
     const { held } = record(records(await queues(relay))[0])
