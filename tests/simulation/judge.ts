@@ -254,12 +254,12 @@ function judgePatience(run: Run, account: Account): string[] {
 }
 
 /** An account is restricted only where three calls to two chats came to nothing, and none succeeded between. */
-function judgeRestrictions({ restrictions, calls, ledger }: Run): string[] {
+function judgeRestrictions({ restrictions, calls, ledger, plan: { policy: { timeout } } }: Run): string[] {
   return restrictions.flatMap(({ at, process, sid }) => {
     const own = calls.filter(call => call.process === process && call.chat.startsWith(`${sid} `) && call.begunAt < at)
-    // What came after it had settled does not count.
-    const last = own.findLastIndex(({ outcome, begunAt, settle, answeredAt = Infinity }) => (
-      outcome === 'sent' && answeredAt < Math.min(at, begunAt + settle)
+    // What was answered after the time of a call, or came after it had settled, ends no row.
+    const last = own.findLastIndex(({ outcome, begunAt, answeredAt = Infinity }) => (
+      outcome === 'sent' && answeredAt < Math.min(at, begunAt + timeout)
     ))
     const isSeen = (call: Call): boolean => ledger.some(entry => entry.call === call && entry.time < at && !isCarriedOutLate(entry))
     const lost = own.slice(last + 1).filter(call => !isSeen(call))
