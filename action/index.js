@@ -18,6 +18,12 @@ var import_node_stream = require("node:stream");
 var import_promises = require("node:stream/promises");
 var import_consumers = require("node:stream/consumers");
 var import_promises2 = require("node:timers/promises");
+
+// src/lib/shape.ts
+var isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+var fieldsOf = (value) => isObject(value) ? value : {};
+
+// cli/client.ts
 var exits = { sent: 0, accepted: 0, refused: 1, unsent: 2, unanswered: 3, usage: 64, denied: 77 };
 var severity = ["denied", "usage", "unanswered", "refused", "unsent", "accepted", "sent"];
 var UsageError = class extends Error {
@@ -36,11 +42,8 @@ var ConnectionError = class extends Error {
   }
   isDoubtful;
 };
-function isFields(value) {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 function listOf(value) {
-  return Array.isArray(value) ? value.filter(isFields) : [];
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 function parseServer(given = "", key = "") {
   const url = given.trim();
@@ -85,8 +88,8 @@ async function readAnswer(response) {
   const status = response.statusCode ?? 0;
   const text = await (0, import_consumers.text)(response);
   const parsed = parse(text);
-  if (isFields(parsed) && typeof parsed.msg === "string" && "data" in parsed && (status >= 400 || parsed.code === 0)) {
-    return { status, headers: response.headers, msg: parsed.msg, data: isFields(parsed.data) ? parsed.data : {} };
+  if (isObject(parsed) && typeof parsed.msg === "string" && "data" in parsed && (status >= 400 || parsed.code === 0)) {
+    return { status, headers: response.headers, msg: parsed.msg, data: fieldsOf(parsed.data) };
   }
   if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`);
   const msg = `${status} ${response.statusMessage ?? ""}, not from the relay: check the address, and any proxy before it`;

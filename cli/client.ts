@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { text as readText } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fieldsOf, isObject, type JsonObject as Fields } from '../src/lib/shape'
 
 /** The exit codes: by outcome, and as in sysexits.h for wrong usage and missing permission. */
 export const exits = { sent: 0, accepted: 0, refused: 1, unsent: 2, unanswered: 3, usage: 64, denied: 77 } as const
@@ -31,14 +32,8 @@ class ConnectionError extends Error {
   }
 }
 
-export type Fields = Readonly<Record<string, unknown>>
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 export function listOf(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.filter(isFields) : []
+  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 /** Where the relay is, and the key for it. */
@@ -128,8 +123,8 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   const text = await readText(response)
   const parsed = parse(text)
   // Others use the same envelope, and some tell their failures with the status 200.
-  if (isFields(parsed) && typeof parsed.msg === 'string' && 'data' in parsed && (status >= 400 || parsed.code === 0)) {
-    return { status, headers: response.headers, msg: parsed.msg, data: isFields(parsed.data) ? parsed.data : {} }
+  if (isObject(parsed) && typeof parsed.msg === 'string' && 'data' in parsed && (status >= 400 || parsed.code === 0)) {
+    return { status, headers: response.headers, msg: parsed.msg, data: fieldsOf(parsed.data) }
   }
   if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`)
   // A proxy has reasons of its own: it may ask for a password, refuse a large body, or find no relay because that is starting.

@@ -4,7 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { version } from '../package.json'
 import { makeBody } from './body'
-import { call, exits, idsOf, isFields, judge, judgeParts, judgePart, listOf, parseServer, printable, send, UsageError, type Answer, type Fields, type Outcome, type Result, type Server } from './client'
+import { fieldsOf, type JsonObject as Fields } from '../src/lib/shape'
+import { call, exits, idsOf, judge, judgeParts, judgePart, listOf, parseServer, printable, send, UsageError, type Answer, type Outcome, type Result, type Server } from './client'
 
 const help = `Usage:
   relay send <to>[,<to>…] [text | -] [options]   send a message; without text, or with -, the text comes from standard input
@@ -179,7 +180,7 @@ function judgeDelivery(delivery: Fields): Pick<Result, 'outcome' | 'msg'> {
 function describe(delivery: Fields): string {
   const { state, id, target, updated_at: at, key_name: name, held } = delivery
   const { msg } = judgeDelivery(delivery)
-  return [at, state, target, id, name, isFields(held) ? held.reason : msg].filter(word => typeof word === 'string' && word !== '').join(' ')
+  return [at, state, target, id, name, fieldsOf(held).reason ?? msg].filter(word => typeof word === 'string' && word !== '').join(' ')
 }
 
 /** Prints the last deliveries, then each new one and each change of state, until the process is ended. */

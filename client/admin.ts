@@ -17,7 +17,6 @@ export interface Key {
   /** The addresses that may use it; empty for all. */
   from: string[]
   origin: Origin
-  createdAt: string | undefined
   lastUsedAt: string | undefined
 }
 
@@ -100,22 +99,17 @@ function resultOf<T>(reply: Reply, read: (data: Fields) => T): Result<T> {
 }
 
 const originOf = ({ source }: Fields): Origin => source === 'made' ? 'made' : 'settings'
-const momentOf = (value: unknown): string | undefined => {
-  if (typeof value === 'number') return new Date(value).toISOString()
-  return textOf(value) || undefined
-}
 
 export async function loadKeys(): Promise<Result<Key[]>> {
   return resultOf(await call('GET', '/keys'), ({ keys }) => listOf(keys).map(fields => ({
     name: textOf(fields.name),
     targets: Array.isArray(fields.targets) ? textsOf(fields.targets) : undefined,
     allow: textsOf(fields.allow),
-    expires: momentOf(fields.expires),
+    expires: textOf(fields.expires) || undefined,
     rate: fields.rate === undefined ? undefined : numberOf(fields.rate),
     from: textsOf(fields.from),
     origin: originOf(fields),
-    createdAt: momentOf(fields.created_at),
-    lastUsedAt: momentOf(fields.last_used_at),
+    lastUsedAt: textOf(fields.last_used_at) || undefined,
   })))
 }
 

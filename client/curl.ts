@@ -6,12 +6,10 @@ function quote(text: string): string {
 }
 
 /** The command that does what a button of the page does. The key comes from the environment, so that it stands in no history. */
-export function curlOf(method: string, url: string, more: { body?: string, type?: string } = {}): string {
-  const { body, type } = more
+export function curlOf(method: string, url: string, body?: string): string {
   return [
     'curl -H "Authorization: Bearer $KEY"',
     ...method === (body === undefined ? 'GET' : 'POST') ? [] : [`-X ${method}`],
-    ...type === undefined ? [] : [`-H ${quote(`Content-Type: ${type}`)}`],
     ...body === undefined ? [] : [`-d ${quote(body)}`],
     quote(url),
   ].join(' ')
@@ -30,6 +28,6 @@ export function curlWithFiles(url: string, names: readonly string[], body: (ids:
     return `FILE_${at + 1}=$(curl -sS -H "Authorization: Bearer $KEY" -F ${part} ${quote(`${url}/upload`)} | sed 's/.*"path":"\\([^"]*\\)".*/\\1/')`
   })
   const marks = names.map(freshWord)
-  const command = curlOf('POST', `${url}/webhook`, { body: JSON.stringify(body(marks)) })
+  const command = curlOf('POST', `${url}/webhook`, JSON.stringify(body(marks)))
   return [...uploads, marks.reduce((text, mark, at) => text.replace(mark, () => `'"$FILE_${at + 1}"'`), command)].join('\n')
 }

@@ -1,23 +1,10 @@
-/** An object of JSON, of which nothing is known yet. */
-export type Fields = Readonly<Record<string, unknown>>
+import { isObject, toText, type JsonObject } from '../src/lib/shape'
 
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** What is no object counts as an empty one. */
-export function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {}
-}
+export { fieldsOf, isObject as isFields, toText as textOf, type JsonObject as Fields } from '../src/lib/shape'
 
 /** The objects of a list; none where there is no list. */
-export function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.filter(isFields) : []
-}
-
-/** A text or a number as text; anything else as an empty one. */
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : ''
+export function listOf(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 export function numberOf(value: unknown): number {
@@ -31,5 +18,5 @@ export function wordsOf(text: string): string[] {
 
 /** The texts of a list; none where there is no list. */
 export function textsOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(textOf) : []
+  return Array.isArray(value) ? value.map(toText) : []
 }
