@@ -89,7 +89,7 @@ export class Server {
         return
       }
       webSocket.on('error', () => undefined)
-      webSocket.send(JSON.stringify(failed(profile, { retcode: 1403, wording: 'token验证失败' }, undefined)))
+      webSocket.send(JSON.stringify(failed(profile, { retcode: 1403, wording: 'token验证失败' }, null)))
       webSocket.close()
     })
   }

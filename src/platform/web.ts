@@ -1,6 +1,7 @@
 import type { Bot } from 'koishi'
 import { extension, lookup } from 'mime-types'
 import { readFile, stat } from 'node:fs/promises'
+import { parseEndpoint } from '../lib/endpoint'
 import { fieldsOf, isObject, type JsonObject } from '../lib/shape'
 import { causes, type CauseId } from '../message/causes'
 import { nameOfUrl } from '../message/link'
@@ -15,6 +16,7 @@ import { SendError, type Limit, type LoadedMedia } from './port'
 /** What is used of Koishi's HTTP client. */
 type Client = <T>(method: string, url: string, config: {
   data?: object | undefined
+  headers?: Record<string, string>
   /** In milliseconds; 0 for none. */
   timeout: number
   validateStatus: () => true
@@ -192,13 +194,17 @@ function describe(data: Buffer, name: string, given: string, most: number): Medi
   const [found = unknownType] = beginnings.find(([, bytes]) => bytes.test(start)) ?? []
   const type = (given === unknownType ? '' : given) || lookup(name) || found
   const ending = extension(type) || 'bin'
-  const hasEnding = /\.[^.]+$/.test(name) || ending === 'bin'
+  // What ends otherwise, as `snapshot.cgi` does, is shown as a file.
+  const isShown = /^(?:image|video|audio)\//.test(type)
+  const hasEnding = ending === 'bin' || (isShown ? lookup(name) !== false : /\.[^.]+$/.test(name))
   return { data, name: hasEnding ? name || 'file' : `${name || 'file'}.${ending}`, type }
 }
 
 async function fetchLink(bot: Bot, url: string, most: number): Promise<{ data: Buffer, mediaType: string }> {
   try {
-    const { data, status, headers } = await clientOf(bot.ctx)('GET', url, {
+    const { url: address = url, authorization } = parseEndpoint(url) ?? {}
+    const { data, status, headers } = await clientOf(bot.ctx)('GET', address, {
+      ...authorization !== undefined && { headers: { authorization } },
       timeout: linkTime, validateStatus: () => true, responseType: async response => response.ok ? readAtMost(response, most) : undefined,
     })
     if (data === undefined) throw new SendError('refused', `HTTP ${status}`, { causeId: 'dead-link', isFinal: status >= 400 && status < 500 })

@@ -70,7 +70,7 @@ function toFile(src: string): string {
  * sizes, trim texts and break lines differently.
  */
 export interface Content {
-  /** Equal for equal texts, mentions, replies and kinds of media in the same order. */
+  /** Equal for equal texts and kinds of media in the same order. */
   digest: string
   files: readonly FileTraits[]
 }
@@ -85,12 +85,16 @@ interface FileTraits {
 /** Stands between the parts of a message. */
 const border = '\0'
 
-/** The fields that say what a segment points at. Media point at nothing: their names and links change. */
-const references: ReadonlyMap<string, string> = new Map([['at', 'qq'], ['reply', 'id']])
+/**
+ * What implementations leave out of a message whose rest they send. NapCat forgets the IDs of messages when it starts, and knows 5,000;
+ * neither it nor LuckyLilliaBot mentions anybody in a private chat. Sources: NapCatQQ `packages/napcat-onebot/api/msg.ts`,
+ * `packages/napcat-common/src/message-unique.ts`; LuckyLilliaBot `src/onebot11/transform/message/outgoing.ts`.
+ */
+const omitted: ReadonlySet<string> = new Set(['at', 'reply'])
 
-/** The content of a message made of these segments. */
+/** The content of a message made of these segments, of which none is looked for that may be left out. */
 export function contentOf(segments: readonly Segment[]): Content {
-  const parts = segments.map(describe).join('').replace(/\r\n?/g, '\n').split(border)
+  const parts = segments.filter(({ type }) => !omitted.has(type)).map(describe).join('').replace(/\r\n?/g, '\n').split(border)
   const files = segments.filter(({ type }) => type === 'file').map(({ data }) => traitsOf(data))
   return { digest: digest(parts.map(part => part.trim())), files }
 }
@@ -114,7 +118,7 @@ export function likenessOf({ digest: parts, files }: Content): string {
 /** Text is written as it is, because the platform may divide and merge texts; any other segment between borders. */
 function describe({ type, data }: Segment): string {
   if (type === 'text') return toText(data.text).replaceAll(border, '')
-  return `${border}${type} ${toText(data[references.get(type) ?? ''])}${border}`
+  return `${border}${type}${border}`
 }
 
 /** The name is in `file` (NapCat, LuckyLilliaBot), `name` (go-cqhttp) or `file_name` (Lagrange). */

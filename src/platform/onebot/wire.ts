@@ -162,7 +162,8 @@ function faultOf(frame: unknown): string | undefined {
   // The adapter looks up any other `echo` in a plain object, where `"__proto__"` and the like are no calls.
   const { echo, retcode } = frame
   if (typeof echo === 'number' || (typeof echo === 'string' && /^\d+$/.test(echo))) return
-  if (retcode === 1403 && echo === undefined) return tokenRefused
+  // NapCat has `null`.
+  if (retcode === 1403 && typeof echo !== 'string') return tokenRefused
   return typeof retcode === 'number' ? `it answers no call (retcode ${retcode})` : 'it answers no call'
 }
 

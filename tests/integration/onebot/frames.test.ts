@@ -14,7 +14,7 @@ import { addReverse, botOf, startApp, startPair, startSimulator, untilSends, unt
 const frames = [
   '5', 'null', '"x"', 'true', '[]', '[{"post_type":"message"}]', '', '{', 'post_type', '{}',
   '{"echo":"__proto__"}', '{"echo":"constructor","retcode":0}', '{"echo":"__defineGetter__"}', '{"echo":"toString"}', '{"echo":["__proto__"]}',
-  '{"echo":{"toString":1}}', '{"echo":null}', '{"echo":"relay-1"}', '{"status":"failed","retcode":1403,"message":"token验证失败"}',
+  '{"echo":{"toString":1}}', '{"echo":null}', '{"echo":"relay-1"}', '{"status":"failed","retcode":1403,"message":"token验证失败","echo":null}',
   '{"post_type":null}', '{"post_type":5}', '{"post_type":"message"}', '{"post_type":"message","message_id":1}',
   '{"post_type":"message","message_id":1,"message":[null],"sender":{"user_id":1}}',
   '{"post_type":"message","message_id":1,"message":[{"type":"text"}],"sender":{"user_id":1}}',

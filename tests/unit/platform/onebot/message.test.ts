@@ -67,21 +67,15 @@ test('reads CQ strings, whose brackets, commas and ampersands are escaped', () =
   assert(matches([text('a &amp; b')], 'a &amp;amp; b'))
 })
 
-test('takes a message with a mention or a reply for another one', () => {
-  assert(!matches([text('a')], [{ type: 'reply', data: { id: '5' } }, says('a')]))
-  assert(!matches([text('a')], '[CQ:at,qq=10001]a'))
-  assert(!matches([{ type: 'at', userId: null }], '[CQ:at,qq=10001]'))
-  assert(matches([{ type: 'at', userId: '10001' }], [{ type: 'at', data: { qq: 10001 } }]))
-  const reply: LoadedItem[] = [{ type: 'reply', messageId: '5' }, text('a')]
-  assert(matches(reply, [{ type: 'reply', data: { id: 5 } }, says('a')]))
-  assert(matches(reply, '[CQ:reply,id=5]a'))
-  assert(!matches(reply, '[CQ:reply,id=6]a'))
+test('compares no mentions and no replies, which implementations may leave out', () => {
+  const items: LoadedItem[] = [{ type: 'reply', messageId: '5' }, text('a '), { type: 'at', userId: '10001' }, text('b')]
+  for (const shown of ['[CQ:reply,id=5]a [CQ:at,qq=10001]b', 'a b', [says('a '), { type: 'at', data: { qq: 10001 } }, says('b')]]) assert(matches(items, shown))
+  assert(!matches(items, '[CQ:reply,id=5]a'))
 })
 
 test('takes nothing but arrays and strings for a message', () => {
   for (const message of [undefined, null, 5, {}]) assert.equal(readContent(message), undefined)
   assert(matches([], [null, 'x', { type: 5 }, { type: 'text', data: null }]))
-  assert(!matches([], [{ type: 'at', data: { qq: { toString: 1 } } }]))
 })
 
 test('likeness is equal for messages that look the same in a history', () => {
