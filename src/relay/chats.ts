@@ -3,7 +3,7 @@ import type { Target } from '../message/model'
 import { SendError, type Account, type HistoryPage, type Message, type Receipt, type Report } from '../platform/port'
 import type { Clock } from './clock'
 import { isRepeatable, type MessageKind } from './compose'
-import type { Delivery, Open } from './delivery'
+import type { Delivery, Open, Results } from './delivery'
 import type { Journal } from './journal'
 import type { Limits } from './limits'
 import type { LookUp, Observer } from './options'
@@ -107,11 +107,11 @@ export class Chats {
     if (receipt.messageIds.length > 0 && !isKept) this.drop(chat, name)
   }
 
-  /** The end of a delivery is written: what was answered with an ID is claimed, and needs no call any more. */
-  written(chat: string, id: string, indices: Iterable<number>): void {
-    for (const index of indices) {
+  /** The end of a delivery is written: what it says to have arrived with an ID is claimed, and needs no call any more. */
+  written(chat: string, id: string, results: Results): void {
+    for (const [index, result] of results.entries()) {
       const name = nameOf(id, [index])
-      if (this.find(chat, name)?.receipt?.messageIds.length) this.drop(chat, name)
+      if (result?.success && this.find(chat, name)?.receipt?.messageIds.length) this.drop(chat, name)
     }
   }
 

@@ -471,7 +471,7 @@ export class Lanes {
     } else {
       const left = flow.route && !stop.aborted ? await this.moveOn(head, results) : results
       if (left) await deliveries.end(active, left)
-      if (left && !deliveries.get(id)) chats.written(lane.name, id, left.keys())
+      if (left && !deliveries.get(id)) chats.written(lane.name, id, left)
     }
     return !waits
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { RelayError } from '../../../src/errors'
 import type { HistoryEntry, HistoryPage } from '../../../src/platform/port'
 import { Chats, type OpenCall, type Verdict } from '../../../src/relay/chats'
 import { createDelivery, type Delivery } from '../../../src/relay/delivery'
@@ -69,7 +70,10 @@ describe('a look-up', () => {
     const [answered, open] = begin()
     chats.answered('c', 'd 0', { messageIds: ['a'] }, true)
     assert.deepEqual(begin().map((call, index) => call === [answered, open][index]), [true, true])
-    chats.written('c', 'd', [0, 1])
+    const late = { success: false, error: new RelayError('unanswered') } as const
+    chats.written('c', 'd', [late, undefined])
+    assert.equal(begin()[0], answered, 'its end does not tell of an answer that came while it was written')
+    chats.written('c', 'd', [{ success: true, messageIds: ['a'] }, undefined])
     assert.deepEqual(begin().map((call, index) => call === [answered, open][index]), [false, true])
   })
 
