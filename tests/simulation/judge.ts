@@ -46,8 +46,8 @@ function judgeWaiting(run: Run, account: Account): string[] {
   const { target: { id }, calls } = chats[place] ?? { target: {}, calls: [] }
   if (isForLater(account) || hasWrongClock(run) || calls.some(call => call?.heldFor !== undefined)) return []
   // A key is looked for and freed, a row is inserted, and an end is written for as long as a call may take.
-  const away = run.plan.moments.reduce((sum, { what }) => sum + (what.kind === 'database' ? what.ms : 0), 0)
-  const slowness = isSlowAtWriting(run) ? timeout + 4 * statementTimeout + away : 0
+  const away = run.plan.moments.reduce((sum, { what }) => sum + (what.kind === 'database' ? what.ms : what.kind === 'restart' ? what.away : 0), 0)
+  const slowness = (isSlowAtWriting(run) ? timeout + 4 * statementTimeout : 0) + away
   const isOwn = (each: Call | Question): boolean => 'marks' in each && each.marks.some(mark => marks.includes(mark))
   return issues.flatMap(({ at, process, word }, nth) => {
     if (!word) return []
@@ -394,7 +394,10 @@ function watchSettling(run: Run, account: Account): string[] {
     // What was accepted before it is before it in the lane, though it went by another way first, or was gathered.
     const issuedAt = ({ issues: [first] }: Account): number => first?.at ?? 0
     const later = run.accounts.filter(other => issuedAt(other) > issuedAt(account))
-    const isBehind = ({ marks }: Call): boolean => later.some(other => other.marks.some(mark => marks.includes(mark)))
+    // What was called for before it has its old place again.
+    const earlier = new Set(run.calls.filter(call => call.begunAt < begunAt).flatMap(call => call.marks))
+    const wasTried = ({ marks }: Call): boolean => marks.some(mark => earlier.has(mark))
+    const isBehind = (call: Call): boolean => !wasTried(call) && later.some(({ marks }) => marks.some(mark => call.marks.includes(mark)))
     const others = run.calls.filter(call => call.chat === chat && isOf(call) && isBehind(call))
     return others.map(({ marks, begunAt }) => `${marks.join()} left ${settled - begunAt} ms before request ${name} had settled`)
   })
