@@ -7,6 +7,7 @@ import type { InFlight } from './lib/in-flight'
 import { unwrap } from './lib/koishi'
 import type { Language } from './lib/language'
 import { describePlace, printable } from './lib/log'
+import { toText } from './lib/shape'
 import { causes } from './message/causes'
 import type { Content, TargetNames } from './message/model'
 import { parseContent, parseTo } from './message/parse'
@@ -222,7 +223,13 @@ function view(delivery: Delivery, relay?: Relay): RelayDelivery {
 
 /** @throws RelayError `bad-request` */
 function readContent(content: RelayContent, { urgent, thread, threadMode, sendAt, expiresIn }: RelaySendOptions): Content {
-  const pieces = (typeof content === 'string' ? h.parse(content) : [content].flat()).map(toItem)
+  const pieces: ReturnType<typeof toItem>[] = []
+  for (const piece of (typeof content === 'string' ? h.parse(content) : [content].flat()).map(toItem)) {
+    const last = pieces.at(-1)
+    const isText = [piece, last].every(each => each?.type === 'text' && typeof each.msg === 'string')
+    if (last && isText) pieces[pieces.length - 1] = { ...last, msg: `${toText(last.msg)}${toText(piece.msg)}` }
+    else pieces.push(piece)
+  }
   // A blank between two mentions is no message.
   const messages = pieces.filter(({ type, msg }) => type !== 'text' || typeof msg !== 'string' || msg.trim() !== '')
   demand(messages.length > 0, 'there is nothing to send')

@@ -26,8 +26,9 @@ export class MadeTargets {
   private warnings = new Set<string>()
 
   /** @param names those of the settings, which win; the others are added to it, and removed */
-  constructor(private readonly names: Map<string, Named>, private readonly logger: Pick<Logger, 'warn'>) {
+  constructor(private readonly names: Map<string, Named> & { isIncomplete?: boolean }, private readonly logger: Pick<Logger, 'warn'>) {
     this.fixed = new Map(names)
+    names.isIncomplete = true
     this.made = new Made('targets', content => this.prepare(content), logger)
   }
 
@@ -77,6 +78,7 @@ export class MadeTargets {
       for (const name of this.own.keys()) if (!this.fixed.has(name)) this.names.delete(name)
       for (const [name, named] of own) if (!this.fixed.has(name)) this.names.set(name, named)
       this.own = own
+      this.names.isIncomplete = false
       this.warn()
     }
   }

@@ -7,7 +7,7 @@ import { unwrap } from '../lib/koishi'
 import type { Language } from '../lib/language'
 import { printable } from '../lib/log'
 import { causes, inChinese, type CauseId } from '../message/causes'
-import type { Destination, TargetNames } from '../message/model'
+import type { Address, Destination, TargetNames } from '../message/model'
 import { parseDestinations, waysOf, writeTarget } from '../message/target'
 import { goneBecause, type Delivery } from '../relay/delivery'
 import { laneOf, readLane, type Observer, type Relay } from '../relay/relay'
@@ -138,8 +138,8 @@ export class Alerts implements Partial<Observer> {
       const { begun, over } = watch.look([...present[kind].keys()].filter(name => !this.isOwn(name)), now)
       if (begun.length > 0) {
         void tell(toAlert(kind, false, begun, now, present[kind]), telling).then(hasLeft => {
-          // The plugin was disposed first: what is loaded next tells it.
-          if (!hasLeft) watch.takeBack(begun)
+          // It is told again a minute later; where the plugin was disposed first, by what is loaded next.
+          if (!hasLeft) watch.takeBack(begun, options.stop.aborted)
         })
       }
       if (over.length > 0) void tell(toAlert(kind, true, over, now, present[kind]), telling)
@@ -152,8 +152,12 @@ export class Alerts implements Partial<Observer> {
   private isOwn(queue: string): boolean {
     const [only, other] = this.recipients
     if (!only || other || 'endpoint' in only) return false
-    const { target } = placeOf(queue)
-    return only.destinations.some(destination => waysOf(destination).every(way => writeTarget(way.target) === target))
+    const { bot, target } = placeOf(queue)
+    const isThere = ({ target: place, platform, selfId }: Address): boolean => {
+      const [ownPlatform, ownId] = bot?.split(':', 2) ?? []
+      return writeTarget(place) === target && (platform ?? ownPlatform) === ownPlatform && (selfId ?? ownId) === ownId
+    }
+    return only.destinations.some(destination => waysOf(destination).every(isThere))
   }
 }
 
@@ -192,7 +196,7 @@ function placeOf(queue: string): Pick<Subject, 'target' | 'bot'> {
 /**
  * Tells an alert to the first receiver that takes it; never throws. The log has a line for each one tried.
  *
- * @returns `false` where the stop of the plugin ended the attempts
+ * @returns whether one has taken it, or still may
  */
 async function tell(alert: InLanguage<Alert>, telling: Telling): Promise<boolean> {
   const { recipients, language, timeout, stop, logger } = telling
@@ -205,7 +209,6 @@ async function tell(alert: InLanguage<Alert>, telling: Telling): Promise<boolean
       if (failure === undefined) logger.info('%s', `${what}: posted to ${recipient.endpoint.origin}`)
       else logger.warn('%s', `${what}: not posted to ${recipient.endpoint.origin}: ${failure}`)
       if (failure === undefined) return true
-      if (stop.aborted) return false
     } else {
       const taken = await Promise.all(recipient.destinations.map(destination => {
         const { lang = language } = destination
@@ -214,7 +217,7 @@ async function tell(alert: InLanguage<Alert>, telling: Telling): Promise<boolean
       if (taken.includes(true)) return true
     }
   }
-  return true
+  return false
 }
 
 /** @returns whether it has arrived, or may have, or still will */

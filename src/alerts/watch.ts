@@ -97,9 +97,13 @@ export class Watch {
     return news
   }
 
-  /** The alert about the beginning of these did not leave: they are told again. */
-  takeBack(begun: readonly Trouble[]): void {
-    this.lastBegin = -Infinity
+  /**
+   * The alert about the beginning of these did not leave: they are told again, as long as they last.
+   *
+   * @param isAtOnce whether before a minute is over
+   */
+  takeBack(begun: readonly Trouble[], isAtOnce: boolean): void {
+    if (isAtOnce) this.lastBegin = -Infinity
     for (const { name } of begun) {
       const known = this.watched.get(name)
       if (known) Object.assign(known, { isTold: false, toldAt: -Infinity })

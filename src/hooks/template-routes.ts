@@ -1,9 +1,9 @@
 import { demand, RelayError } from '../errors'
 import { readJson, type BodyLimits } from '../http/body'
-import { noteChange } from '../http/admin'
+import { noteChange, readFields } from '../http/admin'
 import { route, type Exchange, type Route } from '../http/routes'
 import { languages, type Language } from '../lib/language'
-import { isObject, type JsonObject } from '../lib/shape'
+import { isObject } from '../lib/shape'
 import { writeLink } from '../message/link'
 import type { LastPayloads } from './payloads'
 import { tidy } from './plain'
@@ -34,11 +34,6 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
   const { templates, payloads, limits, language, trustedProxies, stop } = options
   const note = (exchange: Exchange, deed: string): void =>
     noteChange(exchange, `the template ${JSON.stringify(nameOf(exchange))} was ${deed}`, trustedProxies)
-  const readFields = async (exchange: Exchange): Promise<JsonObject> => {
-    const body = await readJson(exchange, limits, stop)
-    demand(isObject(body), 'the body must be a JSON object')
-    return body
-  }
   const find = async (exchange: Exchange): Promise<{ template: string, source: string }> => {
     const name = nameOf(exchange)
     const given = sourceOf(name).template?.(language)
@@ -50,7 +45,7 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
   return [
     route('GET', '/templates/:source', ['admin'], async exchange => ({ data: await find(exchange) })),
     route('PUT', '/templates/:source', ['admin'], async exchange => {
-      const { template } = await readFields(exchange)
+      const { template } = readFields(await readJson(exchange, limits, stop))
       demand(typeof template === 'string', 'template must be text')
       await templates.put(nameOf(exchange), template)
       note(exchange, 'saved')
@@ -63,7 +58,7 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
     }),
     route('POST', '/templates/:source/preview', ['admin'], async exchange => {
       const name = nameOf(exchange)
-      const fields = await readFields(exchange)
+      const fields = readFields(await readJson(exchange, limits, stop))
       const { payload, event, lang = language } = fields
       const template = fields.template ?? (await find(exchange)).template
       demand(typeof template === 'string', 'template must be text')

@@ -101,8 +101,8 @@ export function noteChange(exchange: Exchange, change: string, trustedProxies: n
   exchange.outcome = `${change} (by ${who} from ${addressOf(request, trustedProxies) ?? 'unknown'})`
 }
 
-/** @throws RelayError `bad-request` */
-function readFields(body: unknown): JsonObject {
+/** The fields of a body; null means absent. @throws RelayError `bad-request` */
+export function readFields(body: unknown): JsonObject {
   demand(isObject(body), 'the body must be a JSON object')
   return withoutNull(body)
 }

@@ -65,7 +65,10 @@ export interface HttpRung {
 export const httpPlatform = 'http'
 
 /** Names for targets, which can change while the relay runs. A name has no colon, which a target always has. */
-export type TargetNames = ReadonlyMap<string, Named>
+export type TargetNames = ReadonlyMap<string, Named> & {
+  /** Whether there may be more: those that were made while the relay ran are not read yet. */
+  readonly isIncomplete?: boolean
+}
 
 /** Selects the bot that sends. */
 export interface BotSelector { platform?: string, selfId?: string }

@@ -68,7 +68,8 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
   for (const word of different) {
     const address = readAddress(word)
     const named: Named | undefined = address ? { addresses: [address], isList: false } : names.get(word)
-    if (!named) throw new RelayError('no-such-target')
+    // Many callers would give up at a 404.
+    if (!named) throw names.isIncomplete ? new RelayError('store-down', 'the names for targets are not read yet: try again later') : new RelayError('no-such-target')
     isMany ||= named.isList
     const { lang, policy, first } = named
     const route = first && routeOf(word, first, bot, names)
@@ -76,7 +77,8 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
       const destination: Destination = {
         target, asked: word, bot: agree(bot, platform, selfId), ...lang && { lang }, ...policy && { policy }, ...route && { route },
       }
-      found.set(keyOf(destination), destination)
+      // Of a chat that is named twice, the first counts.
+      if (!found.has(keyOf(destination))) found.set(keyOf(destination), destination)
     }
     if (found.size > maxTargets) throw tooMany()
   }

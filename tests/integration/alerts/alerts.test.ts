@@ -145,6 +145,14 @@ describe('alertTo, as an address', () => {
 })
 
 describe('alertTo, as a list or a target', () => {
+  test('is told of its own chat by another account, and again a minute later, while the trouble lasts, what nobody took', async t => {
+    const relay = await relayWith(t, { path, config: { alertTo: `onebot:20002:group:${group}`, chatPauseAfter: 2, chatApiMaxRetries: 0 } })
+    await pause(relay, group)
+    const tries = (): number => linesOf(relay).filter(line => line.includes(`alert paused group:${group} failed`)).length
+    await untilPassing(second, 'it is tried', () => tries() === 1)
+    await untilPassing(second, 'it is tried again', () => tries() === 2)
+  })
+
   test('is told by a message, in a record of its own, and never of itself', async t => {
     const config = { alertTo: 'ops', targets: { ops: `group:${other}` }, chatPauseAfter: 2, chatApiMaxRetries: 0 }
     const relay = await relayWith(t, { path, config })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parsePath } from '../../../src/message/target'
+import { MadeTargets } from '../../../src/access/made-targets'
+import { parseDestinations, parsePath } from '../../../src/message/target'
 import type { Named } from '../../../src/message/model'
 import { parseNames } from '../../../src/message/names'
 import { parseTo } from '../../../src/message/parse'
@@ -45,6 +46,21 @@ describe('names for targets', () => {
       assert.doesNotMatch(warnings[0] ?? '', /\p{Cf}/u)
     }
   })
+})
+
+test('a name that may have been made is not unknown before those are read', async () => {
+  const names = new Map<string, Named>()
+  const targets = new MadeTargets(names, { warn: () => undefined })
+  const find = (): unknown => parseDestinations(['night'], false, {}, names)
+  assert.throws(find, { code: 'store-down' })
+  await targets.made.open({ isShared: false, read: () => Promise.resolve(undefined), write: () => Promise.resolve(true) })
+  assert.throws(find, { code: 'no-such-target' })
+})
+
+test('of a chat that is named twice, the first name counts', () => {
+  const quiet = parseNames({ night: { to: 'group:1', lang: 'en-US' } }).names
+  const langOf = (...words: string[]): unknown[] => parseDestinations(words, true, {}, quiet).list.map(({ lang }) => lang)
+  assert.deepEqual([langOf('night', 'group:1'), langOf('group:1', 'night')], [['en-US'], [undefined]])
 })
 
 describe('the field to', () => {
