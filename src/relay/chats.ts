@@ -115,6 +115,11 @@ export class Chats {
     }
   }
 
+  /** Whether it knows of messages in a chat. */
+  knows(chat: string): boolean {
+    return this.claims.has(chat) || this.calls.has(chat)
+  }
+
   /** A look-up found a message under this ID. The call stays known for an answer that comes late. */
   found(chat: string, call: OpenCall, id: string): void {
     this.claim(chat, id)

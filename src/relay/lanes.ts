@@ -151,8 +151,8 @@ export class Lanes {
 
   /** The lanes in which something waits, or that are paused or held. A chat that nothing was sent to is nobody's concern. */
   states(): LaneState[] {
-    const { clock, gates } = this.context
-    return [...this.lanes.values()].filter(({ isWanted }) => isWanted).flatMap(lane => {
+    const { chats, clock, gates } = this.context
+    return [...this.lanes.values()].filter(({ isWanted, name }) => isWanted || chats.knows(name)).flatMap(lane => {
       const next = this.untilDue(lane)
       return stateOf(lane, gates, clock, this.isOnline(lane), next) ?? []
     })

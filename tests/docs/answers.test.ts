@@ -58,6 +58,7 @@ test('the examples of GET /statusz and GET /queues show a paused target, and a h
   const types = (list: unknown) => records(list).map(each => Object.entries(each).map(([name, value]) => [name, typeof value]))
   const { queues, outbox } = await answer('/statusz')
   assert.equal(outbox, null)
+  assert.equal((await relay.send({ group_id: '1003', msg: 'hello' })).status, 200)
   relay.simulator.mute('1003', true)
   await until('the group is held', async () => records((await answer('/queues')).queues).length === 2)
   for (const page of versions('http-api')) {
