@@ -94,7 +94,7 @@ describe('GET /queues', () => {
     assert.equal(data.held_until, end)
     relay.simulator.mute(group, false)
     await relay.ask(`${path}/resume`, 'POST')
-    await until('all have left', () => relay.texts().length === 4)
+    await until('all have left', () => relay.texts().length === 5)
     assert.equal((await relay.show(String(id))).held, undefined)
   })
 
