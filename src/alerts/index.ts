@@ -8,7 +8,7 @@ import type { Language } from '../lib/language'
 import { printable } from '../lib/log'
 import { causes, inChinese, type CauseId } from '../message/causes'
 import type { Address, Destination, TargetNames } from '../message/model'
-import { parseDestinations, waysOf, writeTarget } from '../message/target'
+import { parseDestinations, platformOf, waysOf, writeTarget } from '../message/target'
 import { goneBecause, type Delivery } from '../relay/delivery'
 import { laneOf, readLane, type Observer, type Relay } from '../relay/relay'
 import { postAlert, toBody } from './post'
@@ -152,11 +152,11 @@ export class Alerts implements Partial<Observer> {
   private isOwn(queue: string): boolean {
     const [only, other] = this.recipients
     if (!only || other || 'endpoint' in only) return false
-    const { bot, target } = placeOf(queue)
-    const isThere = ({ target: place, platform, selfId }: Address): boolean => {
-      const [ownPlatform, ownId] = bot?.split(':', 2) ?? []
-      return writeTarget(place) === target && (platform ?? ownPlatform) === ownPlatform && (selfId ?? ownId) === ownId
-    }
+    const { bot = '', target } = placeOf(queue)
+    const own = platformOf(bot) ?? ''
+    const isThere = ({ target: place, platform = own, selfId }: Address): boolean => (
+      writeTarget(place) === target && platform === own && (selfId === undefined || bot === `${platform}:${selfId}`)
+    )
     return only.destinations.some(destination => waysOf(destination).every(isThere))
   }
 }

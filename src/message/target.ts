@@ -78,7 +78,8 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
         target, asked: word, bot: agree(bot, platform, selfId), ...lang && { lang }, ...policy && { policy }, ...route && { route },
       }
       // Of a chat that is named twice, the first counts.
-      if (!found.has(keyOf(destination))) found.set(keyOf(destination), destination)
+      const key = keyOf(destination)
+      if (!found.has(key)) found.set(key, destination)
     }
     if (found.size > maxTargets) throw tooMany()
   }

@@ -149,7 +149,7 @@ export class Lanes {
     return place !== undefined
   }
 
-  /** The lanes in which something waits, or that are paused or held. A chat that nothing was sent to is nobody's concern. */
+  /** The lanes in which something waits, or that are paused or held, except chats that nothing was to be sent to. */
   states(): LaneState[] {
     const { chats, clock, gates } = this.context
     return [...this.lanes.values()].filter(({ isWanted, name }) => isWanted || chats.knows(name)).flatMap(lane => {
@@ -276,7 +276,8 @@ export class Lanes {
     if (this.lanes.get(lane.name) !== lane) return
     lane.cancel()
     const isWhole = !entered || clock.now() - lane.siftedAt >= lookInterval
-    this.sift(lane, isWhole ? undefined : [entered])
+    if (isWhole) lane.siftedAt = clock.now()
+    this.sift(lane, isWhole ? lane.places : [entered])
     if (this.isClosed || lane.leaving) return
     // A message that left meanwhile may have begun the time of a digest, and quiet hours may have begun.
     const head = lane.places.find(place => this.isDue(lane, place))
@@ -289,7 +290,8 @@ export class Lanes {
     if (!head.isSaved) return
     const rest = this.rest(lane, head)
     if (rest === 0) {
-      if (isWhole) this.begin(lane, head)
+      // One that has waited is looked at before it leaves.
+      if (isWhole || head === entered) this.begin(lane, head)
       else this.advance(lane)
       return
     }
@@ -305,16 +307,15 @@ export class Lanes {
   /**
    * Takes those out that wait no longer.
    *
-   * @param some which of them are looked at, unless all are
+   * @param places which of them are looked at
    * @param reason why callers cannot wait, where that is not a fact of the lane
    */
-  private sift(lane: Lane, some?: readonly Place[], reason?: RelayError): void {
-    if (lane.places.length === 0) return
+  private sift(lane: Lane, places: readonly Place[], reason?: RelayError): void {
+    if (places.length === 0) return
     const { clock } = this.context
     const moment: Moment = { refusal: reason ?? this.refusal(lane), now: clock.now(), wall: clock.wall() }
-    if (!some) lane.siftedAt = moment.now
     const over = new Map<Place, Over>()
-    for (const place of some ?? lane.places) {
+    for (const place of places) {
       const why = this.whyOver(lane, place, moment)
       if (why) over.set(place, why)
     }
@@ -396,7 +397,7 @@ export class Lanes {
       return await this.conclude(lane, head, active, end)
     } catch (error) {
       // The journal does not answer, or this relay has lost it.
-      this.sift(lane, undefined, new RelayError('store-down'))
+      this.sift(lane, lane.places, new RelayError('store-down'))
       const { id } = head.active.delivery
       if (!context.stop.aborted) logger.warn('%s', `${id} waits: ${error instanceof RelayError ? error.message : nameOfError(error)}`)
       return false
@@ -458,7 +459,7 @@ export class Lanes {
     }
     const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
     const { last } = failure ?? {}
-    if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(lane, undefined, last.toRelayError())
+    if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(lane, lane.places, last.toRelayError())
     const members = deliveries.membersOf(active.delivery)
     if (members.length > 0 && !mayHaveArrived && !stop.aborted) {
       const isOfChat = !waits && failure?.last.isAboutTarget === true
