@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { failureOf } from '../integration/webhook/support'
-import { callerOf as plainCallerOf, type Answer, type Caller } from '../support/caller'
+import { callerOf as plainCallerOf, type Caller } from '../support/caller'
 import { read, type Reply, type TestRelay } from '../support/relay'
 
 /** A caller whose messages go to one place. */
@@ -33,13 +33,13 @@ export function callerOf(relay: () => Pick<TestRelay, 'request'>, to: string | (
 }
 
 /** The IDs of what was sent. */
-export function idsOf({ status, msg, data: { message_ids: ids } }: Answer): unknown[] {
+export function idsOf({ status, msg, data: { message_ids: ids } }: Reply): unknown[] {
   assert.equal(status, 200, msg)
   assert(Array.isArray(ids))
   return ids
 }
 
 /** The status, and what the relay says of the outcome. */
-export function outcomeOf({ status, headers }: Answer): unknown[] {
+export function outcomeOf({ status, headers }: Reply): unknown[] {
   return [status, headers.get('relay-outcome')]
 }

@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict'
-import { fieldsOf, isObject, listOf, type JsonObject } from '../../src/lib/shape'
-import type { TestRelay } from './relay'
+import { isObject, listOf, type JsonObject } from '../../src/lib/shape'
+import { read, type Reply, type TestRelay } from './relay'
 import { until } from './until'
-
-/** An answer, read. */
-export interface Answer {
-  status: number
-  headers: Headers
-  msg: string
-  data: JsonObject
-}
 
 /** A delivery as the API shows it. */
 export interface Shown extends JsonObject {
@@ -21,9 +13,9 @@ export interface Shown extends JsonObject {
 
 /** What a test asks of a relay. */
 export interface Caller {
-  ask: (path: string, method?: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
+  ask: (path: string, method?: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>
   /** `POST /webhook`. */
-  post: (body: unknown, headers?: Record<string, string>) => Promise<Answer>
+  post: (body: unknown, headers?: Record<string, string>) => Promise<Reply>
   /** Sends something later, and gives the ID of its delivery. */
   accept: (body: object) => Promise<string>
   show: (id: string) => Promise<Shown>
@@ -34,7 +26,7 @@ export interface Caller {
 
 export function callerOf(request: TestRelay['request']): Caller {
   const ask: Caller['ask'] = async (path, method = 'GET', body, headers = {}) => (
-    readAnswer(await request(path, { method, headers, ...body !== undefined && { body: JSON.stringify(body) } }))
+    read(await request(path, { method, headers, ...body !== undefined && { body: JSON.stringify(body) } }))
   )
   const post: Caller['post'] = (body, headers) => ask('/webhook', 'POST', body, headers)
   const show: Caller['show'] = async id => {
@@ -63,12 +55,6 @@ export function callerOf(request: TestRelay['request']): Caller {
       return shown
     },
   }
-}
-
-export async function readAnswer(response: Response): Promise<Answer> {
-  const { code, msg, data } = fieldsOf(await response.json())
-  assert.equal(code, response.ok ? 0 : response.status)
-  return { status: response.status, headers: response.headers, msg: String(msg), data: fieldsOf(data) }
 }
 
 function toShown(value: unknown): Shown {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe } from 'node:test'
-import type { Answer } from '../../support/caller'
+import type { Reply } from '../../support/relay'
 import { until } from '../../support/until'
 import { upload } from '../webhook/support'
 import { overKill, type Victim } from './victim'
@@ -69,7 +69,7 @@ describe('a relay', { concurrency: 2 }, () => {
     },
 
     async 'an Idempotency-Key is remembered, with its answer'(relay, chat) {
-      const ask = (): Promise<Answer> => relay.api.post({ group_id: chat, msg: 'hello' }, { 'idempotency-key': chat })
+      const ask = (): Promise<Reply> => relay.api.post({ group_id: chat, msg: 'hello' }, { 'idempotency-key': chat })
       const first = await ask()
       return async () => {
         const second = await ask()
@@ -80,7 +80,7 @@ describe('a relay', { concurrency: 2 }, () => {
     },
 
     async 'a request with a key that only waited in its queue is sent when it comes again'(relay, chat) {
-      const ask = (): Promise<Answer> => relay.api.post({ group_id: chat, msg: 'second' }, { 'idempotency-key': chat })
+      const ask = (): Promise<Reply> => relay.api.post({ group_id: chat, msg: 'second' }, { 'idempotency-key': chat })
       relay.simulator.fault({ fault: { kind: 'silent' }, target: chat })
       const interrupted = [assert.rejects(relay.api.post({ group_id: chat, msg: 'first' }))]
       await until('the first has left', () => calls(relay, chat) === 1)
@@ -96,7 +96,7 @@ describe('a relay', { concurrency: 2 }, () => {
     },
 
     async 'a request with a key whose caller was waiting is looked up when it comes again'(relay, chat) {
-      const ask = (): Promise<Answer> => relay.api.post({ group_id: chat, messages: [{ msg: 'hello' }] }, { 'idempotency-key': chat })
+      const ask = (): Promise<Reply> => relay.api.post({ group_id: chat, messages: [{ msg: 'hello' }] }, { 'idempotency-key': chat })
       relay.simulator.fault({ fault: { kind: 'lost-answer' }, target: chat })
       const interrupted = assert.rejects(ask())
       await until('it has left', () => calls(relay, chat) === 1)
