@@ -93,34 +93,45 @@ function parseRoute(body: unknown): { bot: BotSelector, target: Target | undefin
   }
 }
 
-/** The fields of an item of a batch, of a batch, and of a single message. */
-const itemFields: ReadonlySet<string> = new Set(['type', 'msg', 'url', 'user_id', 'message_id'])
+/** The field that an item of each type has beside `type`. */
+const ownFields: ReadonlyMap<unknown, string> = new Map(Object.entries({
+  text: 'msg', image: 'url', file: 'url', video: 'url', audio: 'url', at: 'user_id', reply: 'message_id',
+} satisfies Record<Item['type'], string>))
+
+/** The fields of an item of a batch, of a batch, and of a single message, without those that depend on the type. */
+const itemFields: ReadonlySet<string> = new Set(['type'])
 const batchFields: ReadonlySet<string> = new Set(['to', 'group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages', ...wishFields])
-const singleFields: ReadonlySet<string> = new Set([...batchFields, 'type', 'msg', 'url', 'at', 'reply_to'])
+const singleFields: ReadonlySet<string> = new Set([...batchFields, 'type', 'at', 'reply_to'])
 
 /** The most names of ignored fields that are reported, and their greatest length in characters. */
 const maxIgnored = 20
 const longestIgnored = 64
 
 /**
- * Names the fields of a valid request that mean nothing, such as `expire_in`, or `messages[3].caption` in an item of a batch. Null counts
- * as absent. The names are fit for a line of the log.
+ * Names the fields of a valid request that mean nothing, such as `expire_in`, the `msg` of a picture, or `messages[3].caption` in an item
+ * of a batch. Null and an empty text count as absent. The names are fit for a line of the log.
  */
 export function ignoredFields(body: unknown): string[] {
   if (!isObject(body)) return []
   const { messages } = body
-  if (!Array.isArray(messages)) return unknownFields(body, singleFields)
+  if (!Array.isArray(messages)) return unknownFields(body, singleFields, ownField(body))
   const names = unknownFields(body, batchFields)
   for (const [index, item] of messages.entries()) {
     if (names.length >= maxIgnored) break
-    if (isObject(item)) names.push(...unknownFields(item, itemFields, `messages[${index}].`))
+    if (isObject(item)) names.push(...unknownFields(item, itemFields, ownField(item), `messages[${index}].`))
   }
   return names.slice(0, maxIgnored)
 }
 
-function unknownFields(object: JsonObject, known: ReadonlySet<string>, prefix?: string): string[] {
+function ownField({ type }: JsonObject): string | undefined {
+  return ownFields.get(type ?? 'text')
+}
+
+function unknownFields(object: JsonObject, known: ReadonlySet<string>, own?: string, prefix?: string): string[] {
   const names: string[] = []
-  for (const name of Object.keys(object)) if (!known.has(name) && object[name] !== null) names.push(name)
+  for (const [name, value] of Object.entries(object)) {
+    if (!known.has(name) && name !== own && value !== null && value !== '') names.push(name)
+  }
   return names.length > 0 ? printNames(names, prefix) : names
 }
 

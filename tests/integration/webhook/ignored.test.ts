@@ -25,6 +25,13 @@ describe('fields that have no meaning', () => {
     assert.equal(reply.headers.get('preference-applied'), null)
   })
 
+  test('are those of items of another type', async () => {
+    assert.deepEqual(ignoredOf(await relay.send({ group_id: group, msg: 'x', url: 'https://example.com/a.png' })), ['url'])
+    const image = { type: 'image', url: 'https://example.com/a.png', msg: 'a caption' }
+    assert.deepEqual(ignoredOf(await relay.send({ group_id: group, ...image })), ['msg'])
+    assert.deepEqual(ignoredOf(await relay.send({ group_id: group, messages: [{ msg: 'x', url: '' }, image] })), ['messages[1].msg'])
+  })
+
   test('are named with their place in a batch', async () => {
     const reply = await relay.send({
       group_id: group, retries: 3, messages: [{ msg: 'a' }, 'no item', { type: 'text', msg: 'b', caption: 'c', group_id: '1' }],
