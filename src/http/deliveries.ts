@@ -12,7 +12,6 @@ import { sendBytes } from './files'
 import { toIso, viewState, type ShownState, type Waits } from './queues'
 import { route, type Exchange, type Route } from './routes'
 
-const defaultLimit = 100
 const maxLimit = 1000
 /** The states of which deliveries can be sent again. */
 const retryable = states.filter(isRetryable)
@@ -66,10 +65,10 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       const { caller, query } = exchange
       const state = retryable.find(each => each === query.get('state'))
       if (!state) throw new RelayError('bad-request', `state must be one of ${retryable.join(', ')}`)
-      const filter: ListFilter = { ...parseFilter(query, names), states: [state], order: 'asc', limit: maxLimit + 1 }
-      const found = await (await relay.history()).list(filter)
+      const { limit, ...filter } = parseFilter(query, names, maxLimit)
+      const found = await (await relay.history()).list({ ...filter, states: [state], order: 'asc', limit: limit + 1 })
       const skipped: { id: string, msg: string }[] = []
-      for (const delivery of found.slice(0, maxLimit)) {
+      for (const delivery of found.slice(0, limit)) {
         try {
           await retry(relay, caller, delivery)
         } catch (error) {
@@ -79,9 +78,9 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
           skipped.push({ id: delivery.id, msg })
         }
       }
-      const queued = Math.min(found.length, maxLimit) - skipped.length
+      const queued = Math.min(found.length, limit) - skipped.length
       exchange.outcome = `${queued} queued, ${skipped.length} skipped`
-      return { status: 202, data: { queued, skipped, more: found.length > maxLimit } }
+      return { status: 202, data: { queued, skipped, more: found.length > limit } }
     }),
     route('GET', '/deliveries/:id', ['read', 'manage'], async exchange => {
       const { confinedTo } = exchange.caller
@@ -227,7 +226,7 @@ function idOf({ params }: Exchange): string {
 }
 
 /** @throws RelayError `bad-request` */
-function parseFilter(query: URLSearchParams, names: TargetNames): ListFilter {
+function parseFilter(query: URLSearchParams, names: TargetNames, defaultLimit = 100): ListFilter {
   return {
     limit: read(query, 'limit', upTo(maxLimit), `a number from 1 to ${maxLimit}`) ?? defaultLimit,
     states: read(query, 'state', parseStates, `one of ${shownStates.join(', ')}, or several with commas`),
