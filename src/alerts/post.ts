@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { networkReason, type Endpoint } from '../lib/endpoint'
+import { networkReason, postJson, type Endpoint } from '../lib/endpoint'
 import type { Language } from '../lib/language'
 import { writeAlert, type Alert } from './texts'
 
@@ -50,20 +50,7 @@ export async function postAlert(
   return failure
 }
 
-async function post({ url, authorization }: Endpoint, body: AlertBody, timeout: number, stop: AbortSignal): Promise<string | undefined> {
-  const late = AbortSignal.timeout(timeout)
-  try {
-    const response = await fetch(url, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { 'content-type': 'application/json', 'connection': 'close', ...authorization !== undefined && { authorization } },
-      redirect: 'manual',
-      signal: AbortSignal.any([late, stop]),
-    })
-    await response.body?.cancel()
-    return response.ok ? undefined : `status ${response.status}`
-  } catch (error) {
-    if (stop.aborted) return 'the relay is stopping'
-    return late.aborted ? `no answer within ${timeout / 1000} s` : networkReason(error)
-  }
+function post(endpoint: Endpoint, body: AlertBody, timeout: number, stop: AbortSignal): Promise<string | undefined> {
+  const read = ({ ok, status }: Response) => ok ? undefined : `status ${status}`
+  return postJson(endpoint, JSON.stringify(body), { timeout, stop }, read).catch(networkReason)
 }

@@ -1,5 +1,4 @@
-import { onAbort } from '../lib/async'
-import { networkReason, type Endpoint } from '../lib/endpoint'
+import { PostEnded, networkReason, postJson, type Endpoint } from '../lib/endpoint'
 import { excessOfJson } from '../lib/json'
 import { isObject, type JsonObject } from '../lib/shape'
 import { signatureHeaders } from '../lib/webhook-signature'
@@ -26,13 +25,13 @@ export interface Identity {
   secret: string
 }
 
-export interface PostOptions {
+export interface CommandPost {
   /** Absent: no such headers. */
   identity?: Identity
   /** For the whole exchange, from the look-up of the host to the last byte of the answer, in milliseconds. */
   timeout: number
   /** Ends the exchange at once. */
-  signal: AbortSignal
+  stop: AbortSignal
 }
 
 /** A callback that gave no usable answer. The message is the reason, and holds neither the answer nor a part of the address. */
@@ -54,46 +53,20 @@ export class CallbackError extends Error {
  * @throws CallbackError for everything but a complete 2xx answer with a JSON object of at most 1 MiB, with no more levels and values than a
  *   request may have
  */
-export async function postCommand(endpoint: Endpoint, body: CommandBody, options: PostOptions): Promise<JsonObject | undefined> {
-  const { identity, timeout, signal } = options
-  const exchange = new AbortController()
-  const stop = () => exchange.abort(new CallbackError('the relay is stopping'))
-  const expire = () => exchange.abort(new CallbackError(`no complete answer within ${timeout / 1000} s`, { isTemporary: true }))
-  const timer = setTimeout(expire, timeout)
-  const unwatch = onAbort(signal, stop)
-  let response: Response | undefined
+export async function postCommand(endpoint: Endpoint, command: CommandBody, options: CommandPost): Promise<JsonObject | undefined> {
+  const { identity, ...times } = options
+  const body = JSON.stringify(command)
+  const headers = { accept: 'application/json', ...identity && identityHeaders(identity, body) }
+  let isAnswered = false
   try {
-    if (signal.aborted) stop()
-    response = await send(endpoint, JSON.stringify(body), identity, exchange.signal)
-    return await readAnswer(response)
+    return await postJson(endpoint, body, { headers, ...times }, answer => {
+      isAnswered = true
+      return readAnswer(answer)
+    })
   } catch (error) {
-    // What an aborted `fetch` throws does not say why it was aborted.
-    exchange.signal.throwIfAborted()
-    throw error instanceof CallbackError ? error : new CallbackError(networkReason(error), { cause: error, isTemporary: !response })
-  } finally {
-    clearTimeout(timer)
-    unwatch()
-    // An answer that was not read to its end would hold its socket.
-    exchange.abort()
+    if (error instanceof CallbackError) throw error
+    throw new CallbackError(networkReason(error), { cause: error, isTemporary: error instanceof PostEnded || !isAnswered })
   }
-}
-
-function send({ url, authorization }: Endpoint, body: string, identity: Identity | undefined, signal: AbortSignal): Promise<Response> {
-  return fetch(url, {
-    method: 'POST',
-    body,
-    headers: {
-      'accept': 'application/json',
-      'content-type': 'application/json',
-      // Commands are rare. The other side may close a connection that was kept from the last command just as this one is sent,
-      // and such a POST cannot be repeated, because nobody knows whether it arrived (RFC 9110, section 9.2.2).
-      'connection': 'close',
-      ...authorization !== undefined && { authorization },
-      ...identity && identityHeaders(identity, body),
-    },
-    redirect: 'manual',
-    signal,
-  })
 }
 
 function identityHeaders({ id, secret }: Identity, body: string): Record<string, string> {

@@ -6,13 +6,13 @@ import { RelayError } from '../errors'
 import { parseEndpoint, type Endpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/in-flight'
 import { unwrap } from '../lib/koishi'
-import { Limiter, OverloadError } from '../lib/limiter'
+import { Limiter, OverloadError } from './limiter'
 import { describePlace, printable } from '../lib/log'
 import type { JsonObject } from '../lib/shape'
 import type { BotSelector, Reply, Target } from '../message/model'
 import { parseReply } from '../message/parse'
 import type { Relay } from '../relay/relay'
-import { CallbackError, type CommandBody, postCommand, type PostOptions } from './callback'
+import { CallbackError, type CommandBody, type CommandPost, postCommand } from './callback'
 import { type Command, helpFor, helpName, mayUse } from './list'
 import { type CommandMatch, type CommandPattern, matchCommand, matchNamed } from './matcher'
 
@@ -110,11 +110,11 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
 
   /** Posts a command, a second time where the settings allow it. In between it keeps its place among the open posts. */
   const post = async (id: string, endpoint: Endpoint, body: CommandBody): Promise<JsonObject | undefined> => {
-    const options: PostOptions = { timeout, signal, ...(secret || retry) && { identity: { id, secret } } }
+    const options: CommandPost = { timeout, stop: signal, ...(secret || retry) && { identity: { id, secret } } }
     try {
       return await postCommand(endpoint, body, options)
     } catch (error) {
-      if (!retry || !(error instanceof CallbackError) || !error.isTemporary) throw error
+      if (!retry || signal.aborted || !(error instanceof CallbackError) || !error.isTemporary) throw error
       logger.warn('%s', `${id} the callback did not answer and is asked once more: ${error.message}`)
     }
     await setTimeout(retryPause, undefined, { signal })

@@ -1,4 +1,5 @@
 import { unescape } from 'node:querystring'
+import { onAbort } from './async'
 
 /** The parts of an address to which the relay posts. Only the origin may be logged. */
 export interface Endpoint {
@@ -23,6 +24,55 @@ export function parseEndpoint(address: string): Endpoint | undefined {
   return { url: url.href, origin: url.origin, ...authorization !== undefined && { authorization } }
 }
 
+/** A post that was ended because of its time or a stop. The message is the reason. */
+export class PostEnded extends Error {}
+
+/** How JSON is posted. `timeout`: of the whole exchange, in milliseconds; `stop`: ends it at once. */
+export interface PostOptions { headers?: Readonly<Record<string, string>>, timeout: number, stop: AbortSignal }
+
+/**
+ * Posts JSON. A redirect is an answer like any other.
+ *
+ * @param read reads the answer; what it leaves unread is dropped
+ * @throws PostEnded; what `fetch` and `read` throw. `networkReason` says what it means.
+ */
+export async function postJson<T>(
+  { url, authorization }: Endpoint, body: string, { headers, timeout, stop }: PostOptions, read: (answer: Response) => T | Promise<T>,
+): Promise<T> {
+  const exchange = new AbortController()
+  const late = setTimeout(() => exchange.abort(new PostEnded(`no complete answer within ${timeout / 1000} s`)), timeout)
+  const stopped = () => exchange.abort(new PostEnded('the relay is stopping'))
+  const unwatch = onAbort(stop, stopped)
+  try {
+    if (stop.aborted) stopped()
+    const answer = await fetch(url, {
+      method: 'POST',
+      body,
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'koishi-plugin-message-relay',
+        // The other side may close a connection that was kept from the last post just as this one is sent, and such a POST cannot be
+        // repeated, because nobody knows whether it arrived (RFC 9110, section 9.2.2).
+        'connection': 'close',
+        ...headers,
+        ...authorization !== undefined && { authorization },
+      },
+      redirect: 'manual',
+      signal: exchange.signal,
+    })
+    return await read(answer)
+  } catch (error) {
+    // What an aborted `fetch` throws does not say why it was aborted.
+    exchange.signal.throwIfAborted()
+    throw error
+  } finally {
+    clearTimeout(late)
+    unwatch()
+    // An answer that was not read to its end would hold its socket.
+    exchange.abort()
+  }
+}
+
 /** The meaning of error codes of Node.js, OpenSSL, zlib and undici. The first row that fits counts. */
 const reasons: readonly (readonly [codes: RegExp, text: string])[] = [
   [/^ECONNREFUSED$/, 'connection refused'],
@@ -37,10 +87,11 @@ const reasons: readonly (readonly [codes: RegExp, text: string])[] = [
 ]
 
 /**
- * Says in a few words why a `fetch`, or the reading of its body, failed. The texts of errors may quote the address or the answer, so only
+ * Says in a few words why a post, or the reading of its answer, failed. The texts of errors may quote the address or the answer, so only
  * their codes are used; the code is somewhere along the causes.
  */
 export function networkReason(error: unknown): string {
+  if (error instanceof PostEnded) return error.message
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause.message === 'bad port') return 'a port that fetch does not connect to'
     if (!('code' in cause) || typeof cause.code !== 'string' || !/^\w{1,64}$/.test(cause.code)) continue

@@ -1,7 +1,6 @@
 import { RelayError } from '../errors'
-import { onAbort } from '../lib/async'
 import { digest } from '../lib/crypto'
-import { networkReason, parseEndpoint, type Endpoint } from '../lib/endpoint'
+import { networkReason, parseEndpoint, postJson, type Endpoint } from '../lib/endpoint'
 import { signatureHeaders } from '../lib/webhook-signature'
 import { findHttpRung } from '../message/target'
 import { httpPlatform, type ParsedItem, type Target, type TargetNames, type HttpRung } from '../message/model'
@@ -86,40 +85,21 @@ export class HttpAccount implements Account {
   }
 
   private async post(
-    { url, authorization, origin }: Endpoint, format: HttpRung['format'], body: string, headers: Record<string, string>,
+    endpoint: Endpoint, format: HttpRung['format'], body: string, headers: Readonly<Record<string, string>>,
   ): Promise<Receipt> {
     const { timeout, stop } = this.options
-    const exchange = new AbortController()
-    const late = setTimeout(() => exchange.abort(), timeout)
-    const unwatch = onAbort(stop, () => exchange.abort())
+    const { origin } = endpoint
     try {
-      const { status, headers: answered } = await fetch(url, {
-        method: 'POST',
-        body,
-        headers: {
-          'content-type': 'application/json',
-          'user-agent': 'koishi-plugin-message-relay',
-          // A connection that was kept may be closed by the other side just as a post is sent, and nobody knows whether that one arrived.
-          'connection': 'close',
-          ...headers,
-          ...authorization !== undefined && { authorization },
-        },
-        redirect: 'manual',
-        signal: exchange.signal,
+      return await postJson(endpoint, body, { headers, timeout, stop }, ({ status, headers: answered }) => {
+        // An Apprise API says so where it has no services under its key.
+        const isLost = format === 'apprise' && status === 204
+        if (isLost) throw new SendError('refused', `${origin} answered 204: no service has this key there`, { isFinal: true })
+        if (status < 200 || status >= 300) throw failureOf(status, answered, origin)
+        return { messageIds: [] }
       })
-      // An Apprise API says so where it has no services under its key.
-      if (format === 'apprise' && status === 204) throw new SendError('refused', `${origin} answered 204: no service has this key there`, { isFinal: true })
-      if (status >= 200 && status < 300) return { messageIds: [] }
-      throw failureOf(status, answered, origin)
     } catch (error) {
       if (error instanceof SendError) throw error
-      const { outcome } = classifyThrown(error, 'unanswered')
-      throw new SendError(outcome, `${origin}: ${exchange.signal.aborted ? 'no answer in time' : networkReason(error)}`)
-    } finally {
-      clearTimeout(late)
-      unwatch()
-      // The body of the answer is not read, and would hold its socket.
-      exchange.abort()
+      throw new SendError(classifyThrown(error, 'unanswered').outcome, `${origin}: ${networkReason(error)}`)
     }
   }
 }

@@ -21,10 +21,10 @@ async function serve(t: TestContext, listener: RequestListener): Promise<string>
   return `http://127.0.0.1:${address.port}/hook`
 }
 
-function post(url: string, options: { timeout?: number, signal?: AbortSignal } = {}) {
+function post(url: string, options: { timeout?: number, stop?: AbortSignal } = {}) {
   const endpoint = parseEndpoint(url)
   assert.ok(endpoint)
-  return postCommand(endpoint, body, { timeout: 5000, signal: new AbortController().signal, ...options })
+  return postCommand(endpoint, body, { timeout: 5000, stop: new AbortController().signal, ...options })
 }
 
 const failure = (reason: string | RegExp) => (error: unknown) => {
@@ -162,10 +162,10 @@ describe('a failure of a callback is', () => {
       controller.abort()
     })
     const { signal } = controller
-    await post(await serve(t, answer(200, '{}')), { signal })
-    await assert.rejects(post(await serve(t, answer(500, '')), { signal }))
+    await post(await serve(t, answer(200, '{}')), { stop: signal })
+    await assert.rejects(post(await serve(t, answer(500, '')), { stop: signal }))
     assert.equal(getEventListeners(signal, 'abort').length, 1)
-    for (let count = 0; count < 2; count++) await assert.rejects(post(url, { signal }), failure('the relay is stopping'))
+    for (let count = 0; count < 2; count++) await assert.rejects(post(url, { stop: signal }), failure('the relay is stopping'))
     assert.equal(requests, 1)
   })
 })
