@@ -71,6 +71,8 @@ export interface Delivery {
   held: Hold | null
   /** Digest of its Idempotency-Key, for as long as the delivery uses it up. */
   key: string | null
+  /** The same, also once it is free again. */
+  readonly requestKey?: string | undefined
   /** Digest of what the request means, which tells a repeat from another request with the same key. */
   readonly fingerprint: string | null
   flow: Flow
@@ -138,7 +140,7 @@ export function createDelivery(
   return {
     id, seq, state: 'queued', mode, deferred: false, target, caller, door, bot: '', createdAt: now, updatedAt: now, expiresAt: null,
     attempts: 0, results: items.map(() => undefined), open: [], held: null, key: idempotency?.key ?? null,
-    fingerprint: idempotency?.fingerprint ?? null, flow: flowOf(request, caller), summary,
+    requestKey: idempotency?.key, fingerprint: idempotency?.fingerprint ?? null, flow: flowOf(request, caller), summary,
   }
 }
 
@@ -264,6 +266,12 @@ export function standsFor({ results, flow: { thread } }: Pick<Delivery, 'results
 /** How a delivery went on with its thread; `undefined` where it has none, or is not known to have arrived. */
 export function threadDeedOf({ results, flow: { thread } }: Pick<Delivery, 'results' | 'flow'>): ThreadDeed | undefined {
   return results[thread?.index ?? 0]?.success ? thread?.done : undefined
+}
+
+/** Whether it is a single text, with or without mentions: only such a one can leave in a digest. */
+export function isText({ mode, summary: { items } }: Pick<Delivery, 'mode' | 'summary'>): boolean {
+  const others = items.filter(({ type }) => type !== 'at')
+  return mode === 'single' && others.length < 2 && others.every(({ type }) => type === 'text')
 }
 
 /** Whether the time of a deferred delivery is over. */

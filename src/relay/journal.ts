@@ -263,6 +263,7 @@ const isRecord = objectOf<StoredRecord>({
   results: listOf(nullable(value => isSent(value) || isFailure(value))),
   open: listOf(isOpen),
   held: (value): value is unknown => value !== undefined,
+  requestKey: optional(isString),
   fingerprint: nullable(isString),
   flow: isFlow,
 })

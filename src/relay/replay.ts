@@ -173,6 +173,7 @@ export class Replay {
     if (!delivery) throw new RelayError('not-found')
     const obstacle = obstacleTo(delivery)
     if (obstacle !== undefined) throw new RelayError('conflict', obstacle)
+    const requestKey = await this.keyFor(delivery)
     const items = known?.items ?? await orStoreDown(journal.items(id))
     if (!items?.length) throw new RelayError('conflict', 'the content of this delivery is not kept: send it as a new request')
     const seconds = Math.ceil(recheck.settling(delivery) / 1000)
@@ -190,10 +191,19 @@ export class Replay {
     const expiresAt = isLater ? clock.wall() + defaultExpiry : null
     // A file that is gone makes its item fail in its turn.
     await deliveries.keepUploads(items, expiresAt ?? clock.wall()).catch(() => undefined)
-    const change = { ...again(delivery, intake.nextSeq(), true), ...first, bot, deferred: isLater, expiresAt }
-    // What becomes of it now, its refusal does not tell.
-    for (const [key, refusal] of this.refused.entries()) if (refusal.delivery.id === id) this.refused.delete(key)
+    const change = { ...again(delivery, intake.nextSeq(), true), ...first, bot, deferred: isLater, expiresAt, key: requestKey }
     await requeue(this.context, known ?? deliveries.toActive(delivery, items), change, {})
+  }
+
+  /** The key that a delivery takes again. A caller may have repeated with it what had failed; then that request stands for both. */
+  private async keyFor({ id, requestKey: key, fingerprint }: Delivery): Promise<string | null> {
+    if (key === undefined) return null
+    if (this.underWay.has(key)) throw isChanging()
+    const { deliveries, journal } = this.context
+    const holder = deliveries.findByKey(key)?.delivery ?? await orStoreDown(journal.findByKey(key))
+    if (!holder || holder.id === id) return key
+    if (holder.fingerprint !== fingerprint) return null
+    throw new RelayError('conflict', `the same request came again with its Idempotency-Key, as delivery ${holder.id}`)
   }
 }
 

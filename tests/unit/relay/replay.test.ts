@@ -173,8 +173,7 @@ describe('a retry', () => {
 
   test('of a message that was refused because of its chat ends the telling of that refusal', async () => {
     const core = new Core({ retries: 0 })
-    core.port.hasHistory = false
-    core.port.fates.push(fates.muted, fates.lost)
+    core.port.fates.push(fates.muted)
     const { delivery } = await Promise.race([core.submit('x', key), core.run(100).then(() => assert.fail('no answer'))])
     void core.submit('x', key)
     await core.run(100)
@@ -182,8 +181,35 @@ describe('a retry', () => {
     await core.run(120_000)
     void core.submit('x', key)
     await core.run(100)
-    assert.deepEqual([core.log, core.states], [['x refused', 'x replay refused', 'x sent'], ['unanswered', 'sent']])
+    assert.deepEqual([core.log, core.states], [['x refused', 'x replay refused', 'x replay sent'], ['sent']])
   })
+
+  for (const [when, repeats, queued, sent] of [
+    ['one of them arrived', ['x', 'x'], 0, 1], ['none did', ['x'], 1, 1], ['the key means something else now', ['x', 'y'], 2, 3],
+  ] as const) {
+    test(`of requests with one key takes the last of them where ${when}`, async () => {
+      const core = await Core.ready({ retries: 0 })
+      core.port.online = false
+      for (let count = 0; count < 2; count++) {
+        void core.submit('x', key)
+        await core.run(100)
+      }
+      const failed = [...core.journal.rows.keys()]
+      core.port.online = true
+      for (const text of repeats.slice(1)) void core.submit(text, key)
+      await core.run(100)
+      const refused: string[] = []
+      for (const id of failed) {
+        void core.relay.retry(id, () => undefined).catch((error: unknown) => refused.push(String(error)))
+        await core.run(100)
+      }
+      for (const reason of refused) assert.match(reason, /^RelayError: the same request came again with its Idempotency-Key, as delivery /)
+      assert.deepEqual([failed.length - refused.length, core.called.length], [queued, sent])
+      void core.submit(repeats.at(-1) ?? '', key)
+      await core.run(100)
+      assert.deepEqual(core.log.at(-1), `${repeats.at(-1)} replay sent`)
+    })
+  }
 
   test('sends nothing that is answered while it waits for its turn', async () => {
     const core = new Core({ retries: 0 })
