@@ -1,14 +1,14 @@
 import { v7 as uuid } from 'uuid'
 import type { Item, MentionItem } from '../message/model'
 import type { Active, Deliveries } from './deliveries'
-import { createDelivery, type Delivery } from './delivery'
+import { createDelivery, isText, type Delivery } from './delivery'
 import type { DigestMember } from './flow'
 import type { Delay, RelayOptions } from './options'
 import { summarize } from './summary'
 
 /** How much of the lines is shown, in characters: with the first line, about 3,500 in all. */
 const mostShown = 3_300
-/** How much of one line. */
+/** How much of each text. */
 const longestLine = 200
 
 /** The door of digests. */
@@ -18,13 +18,7 @@ export const digestDoor = 'digest'
 export function joins(delivery: Delivery, delay: Delay | undefined): boolean {
   const { deferred, door, flow: { urgent, policy, members } } = delivery
   const isAsked = Boolean(policy?.digest) || (delay !== undefined && door.startsWith('hooks/'))
-  return isAsked && deferred && !urgent && !members && isText(delivery)
-}
-
-/** Whether it is a single text, with or without mentions, of which nothing may have arrived. */
-function isText({ mode, open, summary: { items } }: Delivery): boolean {
-  const others = items.filter(({ type }) => type !== 'at')
-  return mode === 'single' && open.length === 0 && others.length < 2 && others.every(({ type }) => type === 'text')
+  return isAsked && deferred && !urgent && !members && delivery.open.length === 0 && isText(delivery)
 }
 
 /**
@@ -49,7 +43,7 @@ export async function gather(
       const { ids = [] } = groups.get(name) ?? {}
       // The newest is last.
       groups.delete(name)
-      groups.set(name, { text: firstLine(item.text), ids: [...ids, id], last: id })
+      groups.set(name, { text: inOneLine(item.text), ids: [...ids, id], last: id })
     }
     deliveries.shed(active)
   }
@@ -75,8 +69,8 @@ export async function gather(
   return active
 }
 
-function firstLine(text: string): string {
-  const line = text.trimStart().split('\n', 1)[0] ?? ''
-  const characters = Array.from(line)
-  return characters.length > longestLine ? `${characters.slice(0, longestLine - 1).join('')}…` : line
+/** The lines of alerts differ from the second one on. */
+function inOneLine(text: string): string {
+  const characters = Array.from(text.trim().replace(/\s*\n\s*/g, ' · '))
+  return characters.length > longestLine ? `${characters.slice(0, longestLine - 1).join('')}…` : characters.join('')
 }

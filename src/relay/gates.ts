@@ -4,7 +4,7 @@ import type { Target } from '../message/model'
 import { quietUntil, timeOfDay } from '../message/quiet'
 import { longestLimit, type Account, type Closure, type SendError } from '../platform/port'
 import { inTime } from './clock'
-import type { Delivery, Hold } from './delivery'
+import { isText, type Delivery, type Hold } from './delivery'
 import type { Flow } from './flow'
 import type { Limits } from './limits'
 import type { RunningOptions } from './options'
@@ -100,22 +100,24 @@ export class Gates {
    *
    * @param isAlone whether it waits for no digest
    */
-  deferral(name: string, { flow: { urgent, sendAt, policy, members } }: Pick<Delivery, 'flow'>, isAlone = false): Deferral | undefined {
+  deferral(name: string, delivery: Pick<Delivery, 'flow' | 'mode' | 'summary'>, isAlone = false): Deferral | undefined {
+    const { urgent, sendAt, policy, members } = delivery.flow
     const { clock } = this.context
     const wall = clock.wall()
     if (sendAt !== undefined && sendAt > wall) return { kind: 'scheduled', until: sendAt }
     if (urgent) return
     const quiet = policy?.quiet && quietUntil(policy.quiet, wall)
     if (quiet !== undefined) return { kind: 'quiet', until: quiet }
-    if (isAlone || members || !policy?.digest) return
+    if (isAlone || members || !policy?.digest || !isText(delivery)) return
     const rest = (this.memory.gates.get(name)?.digestedAt ?? -Infinity) + policy.digest - clock.now()
     // A time since the epoch has no room for the fractions of the monotonic clock.
     return rest > 0 ? { kind: 'digest', until: wall + Math.ceil(rest) } : undefined
   }
 
   /** A delivery has left, from which on the time of its digest counts. */
-  digested(name: string, { urgent, policy }: Flow): void {
-    if (policy?.digest && !urgent) this.gate(name).digestedAt = this.context.clock.now()
+  digested(name: string, delivery: Delivery): void {
+    const { urgent, policy } = delivery.flow
+    if (policy?.digest && !urgent && isText(delivery)) this.gate(name).digestedAt = this.context.clock.now()
   }
 
   /** How long a lane is paused, in milliseconds. */
@@ -297,9 +299,11 @@ export class Gates {
     return !this.isAboutChat(lane.name) || await this.ask(lane, account)
   }
 
-  /** Whether a lane has been held for so long that what was refused may be forgotten. */
+  /** Whether the hold of a lane may be forgotten: its time is over, or nothing was tried there for long. */
   isOld(name: string): boolean {
-    return this.context.clock.now() - this.gate(name).heldAt >= leastMemory
+    const { clock } = this.context
+    const { hold, heldAt, lastSent } = this.gate(name)
+    return hold?.until ? hold.until <= clock.wall() : clock.now() - Math.max(heldAt, lastSent) >= 2 * askAfter.most
   }
 
   /**

@@ -3,7 +3,7 @@ import { onAbort } from '../lib/async'
 import { causes } from '../message/causes'
 import type { Account, Closure } from '../platform/port'
 import { nameOfError, type Active } from './deliveries'
-import { failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Results } from './delivery'
+import { failRest, isOverdue, isPassing, isText, outcomeOf, type Delivery, type Results } from './delivery'
 import { gather, joins } from './digest'
 import { isScheduled, Lane, laneOf, readLane, type Place } from './lane'
 import { backlogOf, stateOf, waitingIn, type Backlog, type LaneState } from './lane-states'
@@ -101,10 +101,11 @@ export class Lanes {
   }
 
   /** Whether something is before a delivery in its lane after which the time of its digest begins. */
-  awaitsDigest({ bot, target, flow: { urgent, policy } }: Pick<Delivery, 'bot' | 'target' | 'flow'>): boolean {
-    if (urgent || !policy?.digest) return false
-    const { leaving, places } = this.open({ bot, target })
-    return [...leaving ? [leaving] : [], ...places].some(({ active: { delivery: { flow } } }) => flow.policy?.digest && !flow.urgent)
+  awaitsDigest(delivery: Delivery): boolean {
+    const begins = (each: Delivery): boolean => Boolean(each.flow.policy?.digest) && !each.flow.urgent && isText(each)
+    if (!begins(delivery)) return false
+    const { leaving, places } = this.open(delivery)
+    return [...leaving ? [leaving] : [], ...places].some(({ active }) => begins(active.delivery))
   }
 
   /** The delivery is on disk: it may leave. */
@@ -454,7 +455,7 @@ export class Lanes {
     const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
     if (mayHaveArrived) {
       const isLate = ({ active, since }: Place): boolean => since !== undefined && joins(active.delivery, lane.delay)
-      gates.digested(lane.name, flow)
+      gates.digested(lane.name, active.delivery)
       if (lane.delay && lane.places.filter(isLate).length <= backlog) lane.delay = undefined
     }
     const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
@@ -503,6 +504,7 @@ export class Lanes {
   private async moveOn({ active, until = Infinity, signal }: Place, results: Results): Promise<Results | undefined> {
     const { clock, deliveries, port } = this.context
     const { delivery } = active
+    const delay = port.find(delivery.bot)?.isOnline ? 'closed' : 'offline'
     let end = results
     for (let change = nextRung(delivery, end, clock.wall()); change; change = nextRung(delivery, end, clock.wall())) {
       const items = await deliveries.itemsOf(active)
@@ -514,6 +516,8 @@ export class Lanes {
         const wrong = account.check(target, items).find(item => item instanceof RelayError)
         if (wrong instanceof RelayError && mode === 'single') throw wrong
         deliveries.change(delivery, { bot: account.sid })
+        // What waited together comes together.
+        if (deferred) this.open(delivery, true).delay ??= delay
         this.enter(active, { signal, patience: until - clock.now(), isAccepted: deferred && !hasNextRung(route) })
       } catch (error) {
         if (!(error instanceof RelayError) || error.code === 'stopping') throw error

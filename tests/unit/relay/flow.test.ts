@@ -218,14 +218,26 @@ describe('a digest', () => {
     }
   })
 
-  test('takes no pictures, which keep their place', async () => {
+  test('takes no pictures, which wait for none', async () => {
     const core = await Core.ready()
     const picture = { items: [{ type: 'image', link: { kind: 'remote', url: 'http://x/a' } }] } as const
     void core.later('0', { policy: digest })
     await core.run(100)
-    for (const [text, more] of [['1', {}], ['2', {}], ['', picture], ['3', {}]] as const) void core.later(text, { policy: digest, ...more })
-    await core.run(5 * minute)
-    assert.deepEqual(core.called, ['0', '2, 1 (1), 2 (1)', 'image', '3'])
+    for (const [text, more] of [['1', {}], ['2', {}], ['', picture], ['', picture], ['3', {}]] as const) void core.later(text, { policy: digest, ...more })
+    await core.run(100)
+    assert.deepEqual(core.called, ['0', 'image', 'image'])
+    await core.run(minute)
+    assert.deepEqual(core.called.slice(3), ['3, 1 (1), 2 (1), 3 (1)'])
+  })
+
+  test('has all lines of each text, in one', async () => {
+    const core = await Core.ready()
+    for (const text of ['0', 'InstanceDown\n  db-1\r\n\nunreachable\n', `InstanceDown\n${'y'.repeat(200)}`]) {
+      void core.later(text, { policy: digest })
+      await core.run(100)
+    }
+    await core.run(minute)
+    assert.equal(core.called.at(-1), `2, InstanceDown · db-1 · unreachable (1), InstanceDown · ${'y'.repeat(184)}… (1)`)
   })
 
   test('is refused to a caller where nothing lasts', async () => {

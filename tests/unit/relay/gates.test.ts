@@ -169,6 +169,20 @@ describe('a chat that is closed for a while', () => {
     assert.deepEqual([core.relay.lanes(), core.called], [[], ['caller']])
   })
 
+  test('is held as long as callers are refused, where the platform cannot say until when', async () => {
+    const core = new Core({ retries: 0 })
+    for (let count = 0; count < 100; count++) core.port.fates.push(muted)
+    const opened: number[] = []
+    for (let minutes = 0; minutes < 180; minutes += 4) {
+      void core.submit('caller')
+      await core.run(4 * minute)
+      if (core.relay.lanes()[0]?.state !== 'held') opened.push(minutes)
+    }
+    assert.deepEqual([opened, core.called.length], [[], 12])
+    await core.run(40 * minute)
+    assert.deepEqual(core.relay.lanes(), [])
+  })
+
   test('is held again after a restart, until the platform is asked', async () => {
     const core = new Core()
     core.port.fates.push(muted)

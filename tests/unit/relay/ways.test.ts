@@ -37,6 +37,15 @@ describe('a delivery with several ways', () => {
     assert.deepEqual([core.log, way(core)], [['a sent'], ['2', 'sent', ['group:1 refused']]])
   })
 
+  test('comes with others where the first way was closed', async () => {
+    const core = await Core.ready()
+    core.port.chat = { cause: 'muted', until: null }
+    core.port.tellOfChat(core.port.chat)
+    for (const text of ['1', '2', '3', '4', '5', '6', '7']) void core.later(text, { route, door: 'hooks/x' })
+    await core.run(3 * minute)
+    assert.deepEqual(core.called, ['7 closed, 1 (1), 2 (1), 3 (1), 4 (1), 5 (1), 6 (1), 7 (1)'])
+  })
+
   test('ends where its last way is gone from its name', async () => {
     const core = await Core.ready()
     core.port.fates.push(fates.removed, { answered: 10, error: new SendError('unsent') })
