@@ -17,6 +17,7 @@ import { serveConsole } from './console'
 import { digestWriter, hookDoors, hookRoutes, LastPayloads, Sources, Templates } from './hooks'
 import { adminRoutes, MediaLinks, Sender, serveHttp } from './http'
 import { InFlight } from './lib/in-flight'
+import { unwrap } from './lib/koishi'
 import { languageOf } from './lib/language'
 import { parseNames } from './message/names'
 import { Metrics } from './metrics'
@@ -60,7 +61,7 @@ export function apply(ctx: Context, config: Config): void {
   guardConnections(ctx, presence, logger)
 
   const dataDir = resolve(ctx.baseDir, settings.dataDir)
-  const apiKey = provideKey(settings.apiKey, dataDir, logger)
+  const apiKey = provideKey(unwrap(ctx.root), settings.apiKey, dataDir, logger)
   if (apiKey === undefined) return
   const { names, warnings: nameWarnings } = parseNames(settings.targets)
   const { keys, warnings: keyWarnings } = parseKeys(settings.keys, apiKey, names)

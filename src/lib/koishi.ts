@@ -19,23 +19,21 @@ export function unwrap<T extends object>(value: T & Traced<T>): T {
 
 type Database = Pick<Context['database'], 'drivers'>
 
-/** Whether a class, by its name, is a driver of a database within this process, whose file no other process may use. */
-const isEmbeddedDriver = (name: string): boolean => /sqlite|memory/i.test(name)
-
-/** Whether a database is within this process. */
-export function isEmbedded({ drivers }: Database): boolean {
-  return drivers.every(driver => isEmbeddedDriver(driver.constructor.name))
-}
+/** Whether a database is within this process, whose file no other process may use. */
+export const isEmbedded = ({ drivers }: Database): boolean => drivers.every(({ constructor: { name } }) => /sqlite|memory/i.test(name))
+/** Whether it ends with this process: for the relay it is none. */
+export const isVolatile = ({ drivers }: Database): boolean => drivers.every(({ constructor: { name } }) => /memory/i.test(name))
 
 /** The drivers that are loaded: right after the start they are, and not yet connected. */
 function loadedDrivers(registry: Context['registry']): string[] {
   return [...registry.values()].flatMap(({ plugin }) => typeof plugin === 'function' && plugin.prototype instanceof Driver ? plugin.name : [])
+    .filter(name => !/memory/i.test(name))
 }
 
 /** Whether there is a database, or one that is on its way. */
 export const isDatabaseLoaded = (registry: Context['registry']): boolean => loadedDrivers(registry).length > 0
 /** The same for a database server, which relays can share. */
-export const isServerLoaded = (registry: Context['registry']): boolean => !loadedDrivers(registry).every(isEmbeddedDriver)
+export const isServerLoaded = (registry: Context['registry']): boolean => !loadedDrivers(registry).every(name => /sqlite/i.test(name))
 
 /** How many statements are under way, and what ends the silence. */
 const silences = new WeakMap<object, { count: number, restores: (() => void)[] }>()

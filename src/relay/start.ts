@@ -1,5 +1,5 @@
 import type { Context } from 'koishi'
-import { isDatabaseLoaded, unwrap } from '../lib/koishi'
+import { isDatabaseLoaded, isVolatile, unwrap } from '../lib/koishi'
 import { pause, systemClock } from './clock'
 import { nameOfError } from './deliveries'
 import { DatabaseJournal, type ContentFiles } from './journal-database'
@@ -48,6 +48,7 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
   const memory: DataStore = { journal: shared.journal, ownership: new FileOwner(dataDir, systemClock, logger), isStandIn: isLoaded }
   let hasDatabase = false
   ctx.inject(['database'], inner => {
+    if (isVolatile(unwrap(inner.database))) return
     hasDatabase = true
     const gone = new AbortController()
     const database = databaseOf(inner, started)

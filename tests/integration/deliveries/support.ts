@@ -1,4 +1,5 @@
 import { Universal, type Bot, type Context } from 'koishi'
+import { MemoryDriver } from 'koishi-plugin-database-memory'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -28,7 +29,7 @@ export interface StoredRelay extends TestRelay, Caller {
 export interface StoredOptions {
   config?: Config
   simulator?: SimulatorOptions
-  /** Of the database file; a fresh one unless given, `null` for none. */
+  /** Of the database file; a fresh one unless given, `null` for none; `:memory:` for the driver whose data end with the process. */
   path?: string | null
 }
 
@@ -59,7 +60,8 @@ async function startStored({ config, simulator, path }: StoredOptions = {}): Pro
     ...config && { config },
     ...simulator && { simulator },
     setup: app => {
-      if (typeof file === 'string') app.plugin(SQLiteDriver, { path: file })
+      if (file === ':memory:') app.plugin(MemoryDriver, {})
+      else if (typeof file === 'string') app.plugin(SQLiteDriver, { path: file })
     },
   })
   if (typeof file === 'string') await until('the database is there', () => relay.app.get('database') !== undefined)
