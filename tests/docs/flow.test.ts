@@ -1,6 +1,6 @@
 import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { parseNames } from '../../src/message/names'
@@ -19,7 +19,7 @@ const saidIn = (mark: string): string[] => [...marked(page, mark).matchAll(/(?:-
 /** A time of the day in UTC, so many hours from now. */
 const clockIn = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16)
 
-describe('a recipe for fewer and better messages', { timeout: 120_000 }, () => {
+describe('a recipe for digests, quiet hours and fallbacks', { timeout: 120_000 }, () => {
   let reader: Reader
 
   before(async () => {
@@ -86,15 +86,6 @@ describe('a recipe for fewer and better messages', { timeout: 120_000 }, () => {
     tomorrow.setDate(tomorrow.getDate() + 1)
     tomorrow.setHours(9, 0, 0, 0)
     assert.deepEqual([state, at], ['scheduled', tomorrow.toISOString()])
-  })
-
-  test('sends a long log', async () => {
-    const log = Array.from({ length: 500 }, (_, index) => `${index} `.padEnd(39, 'x')).join('\n')
-    await writeFile(join(reader.place.folder, 'build.log'), log)
-    const [[excerpt] = [], [file] = []] = await arriving(2, () => run('flow-long'))
-    assert(log.startsWith(String(excerpt?.text)))
-    assert.equal(file?.name, 'message.txt')
-    assert.equal((await reader.bytes(file)).toString(), log)
   })
 })
 

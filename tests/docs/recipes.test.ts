@@ -324,14 +324,6 @@ describe('a recipe for when something is wrong', { timeout: 120_000 }, () => {
     assert.equal((await texts()).length, 2)
   })
 
-  for (const { path, blocks } of versions('recipes')) {
-    test(`lets a proxy pass on /hooks and nothing else: ${path}`, () => {
-      const text = (language: string): string => blocks.find(block => block.language === language)?.text ?? ''
-      assert.match(text('caddyfile'), /^\treverse_proxy \/hooks\/\* 127\.0\.0\.1:8081$/m)
-      assert.match(text('nginx'), /^location \/hooks\/ \{\n {2}proxy_pass http:\/\/127\.0\.0\.1:8081;\n\}$/m)
-    })
-  }
-
   test('sends files to a NapCat in a container', async t => {
     const platform = await Simulator.start({ token: 'the-token-of-onebot' })
     t.after(() => platform.close())
