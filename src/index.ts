@@ -171,9 +171,7 @@ export function apply(ctx: Context, config: Config): void {
       secret, retry: settings.commandCallbackRetry, timeout,
     }, { relay, readIncoming: session => new Incoming(session, incoming), inFlight, logger })
   }
-  alerts?.start({
-    relay, inFlight, timeout, stop: stop.signal, bots, language,
-  })
+  alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
   keepConnected(ctx, logger)
   // A stop of the QQ adapter 4.11.0 ends the renewal of its token for good.

@@ -2,7 +2,6 @@ import type { Context, Logger } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import { parseEndpoint, type Endpoint } from '../lib/endpoint'
-import type { InFlight } from '../lib/in-flight'
 import { unwrap } from '../lib/koishi'
 import type { Language } from '../lib/language'
 import { printable } from '../lib/log'
@@ -33,7 +32,6 @@ export interface AlertOptions {
   /** `platform:selfId` of each bot, its state, and why it cannot send. */
   bots: () => readonly { platform: string, self_id: string, status: string, cause?: string }[]
   language: Language
-  inFlight: InFlight
   /** How long a post may take, in milliseconds. */
   timeout: number
   /** Aborted when the relay stops. */
@@ -119,14 +117,15 @@ export class Alerts implements Partial<Observer> {
         const { cause } = bot
         return [nameOf(bot), language => cause !== undefined && language === 'zh-CN' ? inChinese(cause) : cause]
       }))
+    const isTold = (bot: string): boolean => watches.offline.hasTold(bot) || watches.restricted.hasTold(bot)
     const { gone, expired } = watches.lost
     const present: Readonly<Record<Kind, Present>> = {
       offline: botsThat(status => status !== 'online' && status !== 'restricted'),
       restricted: botsThat(status => status === 'restricted'),
       paused: new Map(relay.failing().map(queue => [queue, undefined])),
-      // What waits for its account is not worth an alert of its own.
-      held: new Map(relay.lanes().flatMap(({ queue, hold }) =>
-        hold && causes[hold.cause].about !== 'account' ? [[queue, explain(hold.cause)]] : [])),
+      // Where its account was told, what waits for it is not worth an alert of its own.
+      held: new Map(relay.lanes().flatMap(({ queue, bot, hold }) =>
+        hold && !(causes[hold.cause].about === 'account' && isTold(bot)) ? [[queue, explain(hold.cause)]] : [])),
       gone: new Map([...gone].map(([queue, cause]) => [queue, explain(cause)])),
       expired,
     }
@@ -157,7 +156,8 @@ export class Alerts implements Partial<Observer> {
     const isThere = ({ target: place, platform = own, selfId }: Address): boolean => (
       writeTarget(place) === target && platform === own && (selfId === undefined || bot === `${platform}:${selfId}`)
     )
-    return only.destinations.some(destination => waysOf(destination).every(isThere))
+    const [destination, ...others] = only.destinations
+    return destination !== undefined && others.length === 0 && waysOf(destination).every(isThere)
   }
 }
 
@@ -220,21 +220,19 @@ async function tell(alert: InLanguage<Alert>, telling: Telling): Promise<boolean
   return false
 }
 
-/** @returns whether it has arrived, or may have, or still will */
+/** @returns whether it has arrived, or may have, or still will after a stop */
 async function submit(
   what: string, text: string, destination: Destination, isLast: boolean, telling: Telling,
 ): Promise<boolean> {
   const { target, bot, route } = destination
-  const { relay, inFlight, logger } = telling
+  const { relay, logger } = telling
   const id = uuid()
   const line = (outcome: string): string => printable(`${id} ${what} ${writeTarget(target)} ${outcome}`)
-  let leave: (() => void) | undefined
   try {
-    leave = inFlight.enter()
     const expiresIn = isLast ? lifetime.last : lifetime.other
     const { delivery: { state } } = await relay.submit({
-      // Where somebody else can be told, it is not left to wait.
-      id, door: alertDoor, ...isLast && { deferred: { wait: 0, inMemory: 0 } },
+      // Where somebody else can be told, it is not left to wait. Otherwise it counts as told once it has arrived.
+      id, door: alertDoor, ...isLast && { deferred: { wait: expiresIn + minute, inMemory: expiresIn + minute } },
       request: { mode: 'single', target, bot, route, items: [{ type: 'text', text: printableLines(text) }], expiresIn },
     })
     logger.info('%s', line(state))
@@ -243,9 +241,7 @@ async function submit(
     const { code, logText } = RelayError.from(error)
     logger.warn('%s', line(`failed: ${logText}`))
     // What cannot be written down does not wait.
-    return isLast && code === 'store-down' ? await submit(what, text, destination, false, telling) : false
-  } finally {
-    leave?.()
+    return isLast && code === 'store-down' ? submit(what, text, destination, false, telling) : false
   }
 }
 

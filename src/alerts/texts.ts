@@ -57,7 +57,7 @@ const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
     },
     held: {
       firing: 'Message relay: the bot has not been able to speak in these chats for ten minutes:',
-      advice: 'Check whether the bot is muted there. Deferred messages wait and are sent by themselves; GET /queues shows how many there are.',
+      advice: 'Check whether the bot is muted there, or its account is logged out or restricted. Deferred messages wait and are sent by themselves; GET /queues shows how many there are.',
       over: 'Message relay: the bot can speak again, and waiting messages are being sent:',
     },
     gone: {
@@ -89,7 +89,7 @@ const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
     },
     held: {
       firing: '消息转发：机器人已有十分钟无法在以下聊天中发言：',
-      advice: '请检查机器人是否被禁言。延后发送的消息会等到恢复后自动发出；GET /queues 显示有多少条在等待。',
+      advice: '请检查机器人是否被禁言，账号是否掉线或受限。延后发送的消息会等到恢复后自动发出；GET /queues 显示有多少条在等待。',
       over: '消息转发：机器人已可以在以下聊天中发言，等待的消息正在发出：',
     },
     gone: {

@@ -73,8 +73,8 @@ export class Watch {
     for (const trouble of this.watched.values()) {
       const { name, since, times, last, toldAt, isTold } = trouble
       const isThere = last === now
-      // What comes back is told while it is there. What may be there for one look only waits for others of its kind.
-      const mayTell = again === undefined ? !isTold : isThere && now - toldAt >= again
+      // What is told is there, unless it is there for one look only: then it waits for others of its kind.
+      const mayTell = again === undefined ? !isTold && (isThere || begin === 0) : isThere && now - toldAt >= again
       if (isTold && !isThere && now - last >= end) over.push(trouble)
       else if (mayTell && (times > 0 || (!isTold && last - since >= begin))) begun.push(trouble)
       else if (!isTold && !isThere && now - toldAt >= (again ?? 0)) this.watched.delete(name)
@@ -108,6 +108,11 @@ export class Watch {
       const known = this.watched.get(name)
       if (known) Object.assign(known, { isTold: false, toldAt: -Infinity })
     }
+  }
+
+  /** Whether the beginning of a trouble was told, and its end was not. */
+  hasTold(name: string): boolean {
+    return this.watched.get(name)?.isTold === true
   }
 
   /** Forgets troubles whose subject is gone. */

@@ -222,6 +222,33 @@ describe('alertTo, as a list or a target', () => {
     assert.deepEqual(plain(bodies[2] ?? {}), ['held', 'resolved', 1, [[`group:${group}`, 'onebot:10000']]])
   })
 
+  test('is told that an account sends nothing, although its platform says that it is online', async t => {
+    const { url, bodies } = await receive(t)
+    const relay = await relayWith(t, { path, simulator: { heartbeatInterval: 10 }, config: { alertTo: [url] } })
+    relay.simulator.fault({ fault: { kind: 'logged-out' }, times: Infinity })
+    await relay.ask(`/hooks/message/group:${group}?message=waits`)
+    await untilPassing(second, 'it is told', () => bodies.length === 1)
+    assert.deepEqual(plain(bodies[0] ?? {}), ['held', 'firing', 1, [[`group:${group}`, 'onebot:10000']]])
+    assert.equal(subjectsOf(bodies[0] ?? {})[0]?.reason, '账号已掉线，或平台无法联网')
+  })
+
+  test('is told again where the message is refused', async t => {
+    const relay = await relayWith(t, { path, config: { alertTo: 'private:10001', chatApiMaxRetries: 0 } })
+    relay.simulator.fault({ fault: { kind: 'not-member' }, target: group })
+    relay.simulator.fault({ fault: { kind: 'refuse' }, target: '10001' })
+    assert.equal((await relay.post({ group_id: group, msg: 'a' })).status, 502)
+    const told = (): string[] => relay.logs.flatMap(line => / alert gone private:10001 (.*)/.exec(line)?.[1] ?? [])
+    await untilPassing(second, 'it is told', () => told().length === 2)
+    assert.deepEqual([told().at(-1), relay.texts().length], ['sent', 1])
+  })
+
+  test('is told of the first of two chats by the other', async t => {
+    const relay = await relayWith(t, { path, config: { alertTo: `group:${group},private:10001`, chatApiMaxRetries: 0 } })
+    relay.simulator.fault({ fault: { kind: 'not-member' }, target: group, times: Infinity })
+    assert.equal((await relay.post({ group_id: group, msg: 'a' })).status, 502)
+    await untilPassing(second / 10, 'it is told', () => relay.texts().length === 1)
+  })
+
   test('that is none is a warning', async t => {
     const relay = await relayWith(t, { path, config: { alertTo: 'nobody' } })
     assert(relay.logs.some(line => line.startsWith('message-relay warn a receiver in alertTo is left out: ')), relay.logs.join('\n'))

@@ -104,6 +104,13 @@ describe('a trouble', () => {
     assert.deepEqual(watchFor(watch, 20 * second, 10 * minute, () => []).map(([, ...news]) => news), [[[], ['b']]])
   })
 
+  test('that nobody was told of is not told once it is over', () => {
+    const watch = new Watch({ begin: 10 * second, end: 0 })
+    const told = watchFor(watch, 0, 11 * second, () => ['a'])
+    watch.takeBack([{ name: 'a', since: 0, times: 0 }], false)
+    assert.deepEqual([told, watchFor(watch, 11 * second, 5 * minute, now => now < 30 * second ? ['a'] : [])], [[[10 * second, ['a'], []]], []])
+  })
+
   test('is one of many that end one by one, told in few words and bounded', () => {
     const watch = new Watch({ begin: 0, end: minute })
     const names = Array.from({ length: 100 }, (_, index) => String(index))
