@@ -24,8 +24,6 @@ export interface Place {
   isAlone?: boolean
   /** The places of those that leave in it, where it is a digest of this process. */
   members?: readonly Place[]
-  /** Ends the watch of its caller and of its time. */
-  unwatch?: () => void
 }
 
 /** The line of what goes to one target through one bot, in the order of acceptance. */
@@ -41,8 +39,6 @@ export class Lane implements Gated {
   isWanted = false
   /** Why what waits is late, until that has left. */
   delay: Delay | undefined
-  /** When it was looked last who waits no longer, on the monotonic clock. */
-  siftedAt = -Infinity
   /** Before which time on the monotonic clock its head is not tried again. */
   againAt = -Infinity
   /** Cancels the timer of its next look. */
@@ -64,11 +60,10 @@ export class Lane implements Gated {
     return this.places.findLast(({ active }) => active.delivery.id === id)
   }
 
-  /** Takes those out that are wanted, and ends the watch of their callers. */
+  /** Takes those out that are wanted. */
   takeOut(isWanted: (place: Place) => boolean): Place[] {
     const taken = new Set(this.places.filter(isWanted))
     if (taken.size > 0) this.places = this.places.filter(place => !taken.has(place))
-    for (const place of taken) place.unwatch?.()
     return [...taken]
   }
 

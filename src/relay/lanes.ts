@@ -1,5 +1,4 @@
 import { RelayError } from '../errors'
-import { onAbort } from '../lib/async'
 import { causes } from '../message/causes'
 import type { Account, Closure } from '../platform/port'
 import { nameOfError, type Active } from './deliveries'
@@ -30,14 +29,10 @@ interface Moment { refusal: RelayError | undefined, now: number, wall: number }
 const mostLoaded = 20
 /** How many deliveries one digest stands for, at most. */
 const mostMembers = 500
-/** How often a lane looks again whether it may go on, where no event says so, in milliseconds. */
+/** How often each lane looks who waits no longer, whose time has come, and whether it may go on, in milliseconds. */
 const lookInterval = 1_000
 /** How often it is looked whether an empty lane is still held, in milliseconds. */
 const emptyLook = 60_000
-/** How often it is looked who has waited for too long, in milliseconds. */
-const tickInterval = 5_000
-/** How often it is looked at least whose time has come, because the machine's clock may be set. */
-const dueInterval = 60_000
 
 /**
  * One lane per chat: the line of what goes to one target through one bot, in the order of acceptance, with or without a waiting caller. On
@@ -71,9 +66,9 @@ export class Lanes {
     const unwatchChats = port.onChat((bot, target, closure) => this.onChat(this.open({ bot, target }), closure))
     const tick = (): void => {
       this.tick()
-      cancel = clock.after(tickInterval, tick)
+      cancel = clock.after(lookInterval, tick)
     }
-    let cancel = clock.after(tickInterval, tick)
+    let cancel = clock.after(lookInterval, tick)
     this.endWatches = [unwatch, unwatchChats, () => cancel()]
   }
 
@@ -96,7 +91,7 @@ export class Lanes {
     const isNext = this.isDue(lane, place) && !lane.first && this.rest(lane, place) === 0
     if (!isNext && !isAccepted && this.isFull(lane, place)) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     lane.put(place)
-    if (!isNext && !deferred) this.watch(lane, place)
+    if (!isNext) place.gone = signal?.()
     this.advance(lane, place)
   }
 
@@ -191,10 +186,7 @@ export class Lanes {
   close(): void {
     this.isClosed = true
     for (const end of this.endWatches) end()
-    for (const lane of this.lanes.values()) {
-      this.advance(lane)
-      for (const place of lane.places) place.unwatch?.()
-    }
+    for (const lane of this.lanes.values()) this.advance(lane)
   }
 
   /** Resolves once nothing is leaving any more. */
@@ -237,21 +229,7 @@ export class Lanes {
     const { clock, deliveries, gates } = this.context
     const isKept = deferred && !deliveries.mayCall({ mustLast: true })
     // It is told when its bot is online.
-    return Math.max(gates.rest(lane), isKept ? lookInterval : 0, this.isOnline(lane) ? 0 : tickInterval, lane.againAt - clock.now())
-  }
-
-  /** Looks again when a caller who waits goes away, and when its time is over. */
-  private watch(lane: Lane, place: Place): void {
-    const { clock } = this.context
-    const { until = Infinity } = place
-    const look = (): void => this.advance(lane)
-    const gone = place.gone = place.signal?.()
-    const cancel = until < Infinity ? clock.after(until - clock.now(), look) : undefined
-    const unwatch = gone && onAbort(gone, look)
-    place.unwatch = () => {
-      cancel?.()
-      unwatch?.()
-    }
+    return Math.max(gates.rest(lane), isKept ? lookInterval : 0, this.isOnline(lane) ? 0 : lookInterval, lane.againAt - clock.now())
   }
 
   /** The platform reports that it has closed a chat, or opened it again. */
@@ -269,22 +247,20 @@ export class Lanes {
   /**
    * Takes out who waits no longer, and sends the head as soon as that may be.
    *
-   * @param entered the delivery that has come, which changes nothing for those that wait: they are looked at once a second then
+   * @param entered the delivery that has come, which changes nothing for those that wait
    */
   private advance(lane: Lane, entered?: Place): void {
     const { clock, gates } = this.context
     // It may have been forgotten while the platform was asked, and another one made since.
     if (this.lanes.get(lane.name) !== lane) return
     lane.cancel()
-    const isWhole = !entered || clock.now() - lane.siftedAt >= lookInterval
-    if (isWhole) lane.siftedAt = clock.now()
-    this.sift(lane, isWhole ? lane.places : [entered])
+    this.sift(lane, entered ? [entered] : lane.places)
     if (this.isClosed || lane.leaving) return
     // A message that left meanwhile may have begun the time of a digest, and quiet hours may have begun.
     const head = lane.places.find(place => this.isDue(lane, place))
     if (!head) {
       lane.delay = undefined
-      if (lane.places.length > 0) this.lookAfter(lane, Math.min(this.untilDue(lane), dueInterval))
+      if (lane.places.length > 0) this.lookAfter(lane, this.untilDue(lane))
       else if (gates.hold(lane.name)) lane.cancel = clock.after(Math.max(gates.rest(lane), emptyLook), () => void this.look(lane))
       return
     }
@@ -292,7 +268,7 @@ export class Lanes {
     const rest = this.rest(lane, head)
     if (rest === 0) {
       // One that has waited is looked at before it leaves.
-      if (isWhole || head === entered) this.begin(lane, head)
+      if (!entered || head === entered) this.begin(lane, head)
       else this.advance(lane)
       return
     }
@@ -491,7 +467,6 @@ export class Lanes {
       const lane = this.open(delivery)
       if (!lane.find(delivery.id)) lane.put(place)
       if (this.isClosed) this.advance(lane)
-      else if (!lane.leaving) this.lookAfter(lane, lookInterval)
     }
   }
 
