@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { ParsedItem } from '../message/model'
 import type { Delivery, State } from './delivery'
-import { cutList, KeyTaken, keepsContent, matches, sizeOfItems, type CountFilter, type Journal, type ListFilter, type Range } from './journal'
+import { cutList, keepsContent, matches, sizeOfItems, type CountFilter, type Journal, type ListFilter, type Range } from './journal'
 import type { RecordContent } from './summary'
 
 const mebibyte = 1024 * 1024
@@ -23,6 +23,10 @@ export class MemoryJournal implements Journal {
   /** What is kept of what was to be sent. */
   private content: RecordContent = 'preview'
 
+  /** Without a database nothing has to last. */
+  readonly insert = nothing
+  readonly update = nothing
+  readonly cancel = nothing
   readonly flush = nothing
   readonly ping = nothing
 
@@ -43,25 +47,6 @@ export class MemoryJournal implements Journal {
     return Promise.resolve()
   }
 
-  insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
-    const known = delivery.key !== null && this.keys.peek(delivery.key)
-    if (known && known.id !== delivery.id) return Promise.reject(new KeyTaken())
-    this.record(delivery, items)
-    return Promise.resolve()
-  }
-
-  update(delivery: Delivery): Promise<void> {
-    if (this.records.has(delivery.id)) this.record(delivery, this.contents.peek(delivery.id) ?? [])
-    return Promise.resolve()
-  }
-
-  cancel(id: string): Promise<void> {
-    this.records.delete(id)
-    this.contents.delete(id)
-    this.dropKey(id)
-    return Promise.resolve()
-  }
-
   freeKey(key: string): Promise<void> {
     this.keys.delete(key)
     return Promise.resolve()
@@ -72,7 +57,8 @@ export class MemoryJournal implements Journal {
     this.contents.delete(id)
     if (items.length > 0 && keepsContent(state, this.content)) this.contents.set(id, items)
     this.records.set(id, delivery)
-    this.dropKey(id)
+    const former = this.keyOf.get(id)
+    if (former !== undefined) this.keys.delete(former)
     if (key === null) return
     this.keys.set(key, { ...delivery, summary: noSummary })
     this.keyOf.set(id, key)
@@ -107,11 +93,6 @@ export class MemoryJournal implements Journal {
       if (id >= from && id < before && matches(delivery, wanted)) counts.set(state, (counts.get(state) ?? 0) + 1)
     }
     return Promise.resolve(counts)
-  }
-
-  private dropKey(id: string): void {
-    const key = this.keyOf.get(id)
-    if (key !== undefined) this.keys.delete(key)
   }
 }
 

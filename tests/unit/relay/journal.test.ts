@@ -144,6 +144,7 @@ for (const [kind, open, options] of kinds) {
           calls: [{ at: 0.5, took: 3.25, outcome: 'refused', reason: '禁言' }, { at: 4, took: 9, outcome: 'unanswered' }],
         },
       })
+      if (!journal.isDurable) journal.record(delivery, [text])
       await journal.insert(delivery, [text])
       assert.deepEqual(plain(await journal.find(delivery.id)), plain(delivery))
       assert.deepEqual(plain(await journal.findByKey('k'.repeat(64))), plain(delivery))
@@ -180,7 +181,7 @@ for (const [kind, open, options] of kinds) {
         const journal = await open(t, { content })
         for (const state of states) {
           const [recorded, saved] = [deliveryOf({ state }), queued()]
-          journal.record(recorded, [text])
+          for (const delivery of [recorded, ...journal.isDurable ? [] : [{ ...saved, state }]]) journal.record(delivery, [text])
           await journal.insert(saved, [text])
           await journal.update({ ...saved, state })
           const expected: ParsedItem[] | undefined = kept.some(each => each === state) ? [text] : undefined
@@ -190,6 +191,63 @@ for (const [kind, open, options] of kinds) {
       })
     }
 
+    test('lists what a filter asks for, the newest or the oldest first', async t => {
+      const journal = await open(t)
+      const start = Date.now() - 100_000
+      const pick = <T>(values: readonly T[], index: number): T => values[index % values.length] ?? assert.fail()
+      const all = Array.from({ length: 600 }, (_, index) => deliveryOf({
+        createdAt: start + index * 100, state: pick(states, index), target: { kind: index % 7 ? 'group' : 'private', id: String(index % 3) },
+        flow: index % 4 === 3 ? {} : { thread: { name: digest('t'), mode: 'reply', done: 'replied', ids: ['7'], index: 1 } },
+        caller: pick(['', 'CI', 'ci', 'É'], index) || null, door: pick(['webhook', 'hooks/a', 'hooks/b', 'hooks'], index >> 2), bot: pick(['onebot:1', 'discord:2', ''], index >> 1),
+        summary: { items: [{ type: 'text', msg: pick(['Straße 100%_"\\', 'build.*', '🚀\n'], index) }], calls: [{ at: 0, took: 0, outcome: 'refused', reason: 'refused: "msg":"n.*"' }], waited: null, platformTime: 0 },
+      }))
+      for (const delivery of all) journal.record(delivery, [])
+      const [middle] = all.slice(300)
+      const filters: Omit<ListFilter, 'limit'>[] = [
+        {}, { states: ['failed'] }, { states: ['sent', 'failed'] }, { states: [] }, { targets: [{ kind: 'group', id: '1' }] }, { caller: 'CI' }, { caller: 'ci', states: ['sent'] },
+        { targets: [{ kind: 'private', id: '0', platform: 'discord' }, { kind: 'group', id: '2', platform: 'onebot' }] }, { door: 'hooks' }, { door: 'hooks/b' },
+        { text: 'strAßE 100%_"\\' }, { text: '.*' }, { text: 'nothing' }, { text: '🚀', caller: 'É' }, { since: start + 10_000 }, { until: start + 10_000 },
+        { since: start + 10_000, until: start + 20_000, states: ['unanswered'], door: 'hooks' }, { before: middle?.id }, { before: middle?.id, until: start + 20_000 },
+      ].map(filter => Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)))
+      for (const filter of filters) {
+        for (const limit of [1, 30, 1000]) {
+          const expected = all.filter(each => matches(each, { ...filter, limit }))
+          const [oldest, newest] = [idsOf(expected).slice(0, limit), idsOf(expected).reverse().slice(0, limit)]
+          assert.deepEqual(idsOf(await journal.list({ ...filter, limit })), newest, JSON.stringify(filter))
+          assert.deepEqual(idsOf(await journal.list({ ...filter, limit, order: 'asc' })), oldest, JSON.stringify(filter))
+        }
+      }
+      const group = { kind: 'group', id: '1' } as const
+      const to = all.filter(({ bot, target }) => bot === 'onebot:1' && target.kind === 'group' && target.id === group.id).reverse()
+      assert.notEqual(to.length, 0)
+      assert.deepEqual(idsOf(await journal.list({ bot: 'onebot:1', targets: [group], limit: 20 })), idsOf(to).slice(0, 20))
+      assert.deepEqual(idsOf(await journal.list({ bot: 'onebot:1', targets: [group], limit: 999 })), idsOf(to))
+      const ofThread = to.toReversed().filter(({ createdAt, flow }) => createdAt >= start + 10_000 && flow.thread)
+      const thread = digest('t')
+      assert.notEqual(ofThread.length, 0)
+      const found = await inThread(journal, thread, 'onebot:1', group, start + 10_000)
+      assert.deepEqual(idsOf(found), idsOf(ofThread))
+      assert.deepEqual(plain(found[0]), plain(ofThread[0]))
+      const range = { from: lowestId(start + 10_000), before: lowestId(start + 20_000) }
+      for (const more of [{}, { caller: 'CI' }, { door: 'hooks' }, { text: 'strAßE 100%_"\\' }, { text: '.*' }, { text: 'n' }, { text: 'refused', caller: 'É' }]) {
+        const filter = { ...more, states: ['sent', 'failed'] as const }
+        for (const [counted, { from, before }] of [[all, { from: '', before: lastId }], [all.slice(100, 200), range]] as const) {
+          const found = counted.filter(each => matches(each, { ...filter, limit: 1 }))
+          const counts = await journal.count({ from, before }, filter)
+          const expected = filter.states.map(each => found.filter(({ state }) => state === each).length)
+          assert.deepEqual(filter.states.map(each => counts.get(each) ?? 0), expected, JSON.stringify(filter))
+        }
+      }
+      const long = Array.from({ length: 120 }, () => deliveryOf({ flow: { thread: { name: digest('long'), mode: 'update' } } }))
+      for (const delivery of long) journal.record(delivery, [])
+      const ends = idsOf(await inThread(journal, digest('long'), 'onebot:10000', group, start))
+      assert.deepEqual([ends.slice(0, 50), ends.slice(-50)], [idsOf(long).slice(0, 50), idsOf(long).slice(-50)])
+    })
+  })
+}
+
+for (const [kind, open, options] of servers) {
+  describe(`a journal ${kind}, of what must last,`, options, () => {
     test('writes the changes of a delivery one after another, as it was at each call', async t => {
       const journal = await open(t)
       const delivery = queued()
@@ -240,60 +298,6 @@ for (const [kind, open, options] of kinds) {
       assert.equal(await journal.items(delivery.id), undefined)
       assert.deepEqual(await journal.list({ limit: 5 }), [])
       await journal.insert(queued({ key: 'gone' }), [text])
-    })
-
-    test('lists what a filter asks for, the newest or the oldest first', async t => {
-      const journal = await open(t)
-      const start = Date.now() - 100_000
-      const pick = <T>(values: readonly T[], index: number): T => values[index % values.length] ?? assert.fail()
-      const all = Array.from({ length: 600 }, (_, index) => deliveryOf({
-        createdAt: start + index * 100, state: pick(states, index), target: { kind: index % 7 ? 'group' : 'private', id: String(index % 3) },
-        flow: index % 4 === 3 ? {} : { thread: { name: digest('t'), mode: 'reply', done: 'replied', ids: ['7'], index: 1 } },
-        caller: pick(['', 'CI', 'ci', 'É'], index) || null, door: pick(['webhook', 'hooks/a', 'hooks/b', 'hooks'], index >> 2), bot: pick(['onebot:1', 'discord:2', ''], index >> 1),
-        summary: { items: [{ type: 'text', msg: pick(['Straße 100%_"\\', 'build.*', '🚀\n'], index) }], calls: [{ at: 0, took: 0, outcome: 'refused', reason: 'refused: "msg":"n.*"' }], waited: null, platformTime: 0 },
-      }))
-      for (const delivery of all) journal.record(delivery, [])
-      const [middle] = all.slice(300)
-      const filters: Omit<ListFilter, 'limit'>[] = [
-        {}, { states: ['failed'] }, { states: ['sent', 'failed'] }, { states: [] }, { targets: [{ kind: 'group', id: '1' }] }, { caller: 'CI' }, { caller: 'ci', states: ['sent'] },
-        { targets: [{ kind: 'private', id: '0', platform: 'discord' }, { kind: 'group', id: '2', platform: 'onebot' }] }, { door: 'hooks' }, { door: 'hooks/b' },
-        { text: 'strAßE 100%_"\\' }, { text: '.*' }, { text: 'nothing' }, { text: '🚀', caller: 'É' }, { since: start + 10_000 }, { until: start + 10_000 },
-        { since: start + 10_000, until: start + 20_000, states: ['unanswered'], door: 'hooks' }, { before: middle?.id }, { before: middle?.id, until: start + 20_000 },
-      ].map(filter => Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)))
-      for (const filter of filters) {
-        for (const limit of [1, 30, 1000]) {
-          const expected = all.filter(each => matches(each, { ...filter, limit }))
-          const [oldest, newest] = [idsOf(expected).slice(0, limit), idsOf(expected).reverse().slice(0, limit)]
-          assert.deepEqual(idsOf(await journal.list({ ...filter, limit })), newest, JSON.stringify(filter))
-          assert.deepEqual(idsOf(await journal.list({ ...filter, limit, order: 'asc' })), oldest, JSON.stringify(filter))
-        }
-      }
-      const group = { kind: 'group', id: '1' } as const
-      const to = all.filter(({ bot, target }) => bot === 'onebot:1' && target.kind === 'group' && target.id === group.id).reverse()
-      assert.notEqual(to.length, 0)
-      assert.deepEqual(idsOf(await journal.list({ bot: 'onebot:1', targets: [group], limit: 20 })), idsOf(to).slice(0, 20))
-      assert.deepEqual(idsOf(await journal.list({ bot: 'onebot:1', targets: [group], limit: 999 })), idsOf(to))
-      const ofThread = to.toReversed().filter(({ createdAt, flow }) => createdAt >= start + 10_000 && flow.thread)
-      const thread = digest('t')
-      assert.notEqual(ofThread.length, 0)
-      const found = await inThread(journal, thread, 'onebot:1', group, start + 10_000)
-      assert.deepEqual(idsOf(found), idsOf(ofThread))
-      assert.deepEqual(plain(found[0]), plain(ofThread[0]))
-      const long = Array.from({ length: 120 }, () => deliveryOf({ flow: { thread: { name: digest('long'), mode: 'update' } } }))
-      for (const delivery of long) journal.record(delivery, [])
-      const ends = idsOf(await inThread(journal, digest('long'), 'onebot:10000', group, start))
-      assert.deepEqual([ends.slice(0, 50), ends.slice(-50)], [idsOf(long).slice(0, 50), idsOf(long).slice(-50)])
-      for (const delivery of long) await journal.cancel(delivery.id)
-      const range = { from: lowestId(start + 10_000), before: lowestId(start + 20_000) }
-      for (const more of [{}, { caller: 'CI' }, { door: 'hooks' }, { text: 'strAßE 100%_"\\' }, { text: '.*' }, { text: 'n' }, { text: 'refused', caller: 'É' }]) {
-        const filter = { ...more, states: ['sent', 'failed'] as const }
-        for (const [counted, { from, before }] of [[all, { from: '', before: lastId }], [all.slice(100, 200), range]] as const) {
-          const found = counted.filter(each => matches(each, { ...filter, limit: 1 }))
-          const counts = await journal.count({ from, before }, filter)
-          const expected = filter.states.map(each => found.filter(({ state }) => state === each).length)
-          assert.deepEqual(filter.states.map(each => counts.get(each) ?? 0), expected, JSON.stringify(filter))
-        }
-      }
     })
   })
 }
