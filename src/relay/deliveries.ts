@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { inTime, pause } from './clock'
-import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Hold, type Open, type Results, type Sent } from './delivery'
+import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
 import { KeyTaken, NotOwner, inThread, keepsContent, orStoreDown, type Journal } from './journal'
 import type { RunningOptions } from './options'
@@ -186,9 +186,9 @@ export class Deliveries {
   }
 
   /** Nothing of what is left can be sent right now. At a stop, a message that is open keeps the delivery `sending`, for the next owner. */
-  async postpone(active: Active, results: Results, held: Hold | null): Promise<void> {
+  async postpone(active: Active, results: Results): Promise<void> {
     const { delivery } = active
-    this.change(delivery, this.options.stop.aborted ? interrupt(delivery, results) : postpone(delivery, results, held))
+    this.change(delivery, this.options.stop.aborted ? interrupt(delivery, results) : postpone(delivery, results))
     await this.save(active)
   }
 

@@ -67,8 +67,6 @@ export interface Delivery {
   results: Results
   /** The platform messages whose fate is unknown: leaving, or unanswered. */
   open: readonly Open[]
-  /** Why it was postponed when its turn came, where that was because of its chat. */
-  held: Hold | null
   /** Digest of its Idempotency-Key, for as long as the delivery uses it up. */
   key: string | null
   /** The same, also once it is free again. */
@@ -122,7 +120,7 @@ export interface Failed {
 export type Results = readonly (ItemResult | undefined)[]
 
 /** What changes of a delivery. */
-export type Change = Partial<Pick<Delivery, 'state' | 'seq' | 'deferred' | 'bot' | 'expiresAt' | 'results' | 'open' | 'held' | 'key' | 'target' | 'flow'>>
+export type Change = Partial<Pick<Delivery, 'state' | 'seq' | 'deferred' | 'bot' | 'expiresAt' | 'results' | 'open' | 'key' | 'target' | 'flow'>>
 
 /** What identifies a request that may be repeated. */
 export interface Idempotency {
@@ -139,7 +137,7 @@ export function createDelivery(
   const { mode, target, items } = request
   return {
     id, seq, state: 'queued', mode, deferred: false, target, caller, door, bot: '', createdAt: now, updatedAt: now, expiresAt: null,
-    attempts: 0, results: items.map(() => undefined), open: [], held: null, key: idempotency?.key ?? null,
+    attempts: 0, results: items.map(() => undefined), open: [], key: idempotency?.key ?? null,
     requestKey: idempotency?.key, fingerprint: idempotency?.fingerprint ?? null, flow: flowOf(request, caller), summary,
   }
 }
@@ -162,7 +160,7 @@ export function withArrived({ results: known }: Delivery, results: Results): Res
 /** A platform message leaves. It replaces what was open of the same items. */
 export function leave(delivery: Delivery, results: Results, leaving: Open): Change {
   const { open } = delivery
-  return { state: 'sending', results: withArrived(delivery, results), held: null, open: [...open.filter(each => !overlaps(each, leaving.indices)), leaving] }
+  return { state: 'sending', results: withArrived(delivery, results), open: [...open.filter(each => !overlaps(each, leaving.indices)), leaving] }
 }
 
 /** It has ended: each item has a result, or none because it was never tried. A key becomes free when nothing can have arrived. */
@@ -173,9 +171,9 @@ export function end(delivery: Delivery, ended: Results): Change {
 }
 
 /** Nothing of what is left can be sent right now, because its bot is offline or its chat is held. */
-export function postpone({ open }: Delivery, results: Results, held: Hold | null): Change {
+export function postpone({ open }: Delivery, results: Results): Change {
   const known = results.map(result => isPassing(result) ? undefined : result)
-  return { state: 'queued', held, open: open.filter(each => isOpen(each, results)), results: known }
+  return { state: 'queued', open: open.filter(each => isOpen(each, results)), results: known }
 }
 
 /** The relay ends while it is leaving: the next owner looks for what is open. */

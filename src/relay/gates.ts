@@ -262,12 +262,6 @@ export class Gates {
     gate.nextTry = until === null ? clock.now() + waitFor(gate.tries) : this.due(until)
   }
 
-  /** Holds a lane as it was before a restart, until the platform was asked. */
-  restore(name: string, hold: Hold): void {
-    const gate = this.gate(name)
-    gate.hold ??= hold
-  }
-
   /** Ends a hold. */
   open(name: string): void {
     const gate = this.gate(name)
@@ -292,11 +286,11 @@ export class Gates {
     Object.assign(this.gate(name), { failures: 0, reason: undefined, pausedUntil: -Infinity })
   }
 
-  /** Whether the head of a lane may be tried. Where its chat is closed, the platform is asked first. */
-  async mayTry(lane: Gated, account: Account): Promise<boolean> {
+  /** Whether the head of a lane may be tried. Where its chat is closed, or may be after a restart, the platform is asked first. */
+  async mayTry(lane: Gated, account: Account, isUnsure = false): Promise<boolean> {
     const gate = this.gate(lane.name)
     if (gate.hold) gate.tries++
-    return !this.isAboutChat(lane.name) || await this.ask(lane, account)
+    return !(isUnsure || this.isAboutChat(lane.name)) || await this.ask(lane, account)
   }
 
   /** Whether the hold of a lane may be forgotten: its time is over, or nothing was tried there for long. */

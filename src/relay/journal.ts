@@ -1,10 +1,9 @@
 import { v7 as uuid } from 'uuid'
 import { RelayError, isErrorCode } from '../errors'
 import { isBoolean, isNumber, isString, listOf, nullable, objectOf, oneOf, optional } from '../lib/shape'
-import { isCauseId } from '../message/causes'
 import type { Address, ParsedItem, Target } from '../message/model'
 import { platformOf, readTarget, writeTarget } from '../message/target'
-import { isUnfinished, states, type Delivery, type Hold, type ItemResult, type Open, type Results, type Sent, type State } from './delivery'
+import { isUnfinished, states, type Delivery, type ItemResult, type Open, type Results, type Sent, type State } from './delivery'
 import { isFlow } from './flow'
 import { isSummary, wordsOf, type RecordContent } from './summary'
 
@@ -241,15 +240,12 @@ export function writeCaller(caller: string): string {
 interface StoredFailure { error: string, msg: string }
 
 /** What the column `record` holds. */
-interface StoredRecord extends Omit<Delivery, Exclude<keyof Row, 'record'> | 'results' | 'held'> {
+interface StoredRecord extends Omit<Delivery, Exclude<keyof Row, 'record'> | 'results'> {
   results: (Sent | StoredFailure | null)[]
-  /** A `Hold`. Another release may have had more causes. */
-  held: unknown
 }
 
 const isSent = objectOf<Sent>({ success: oneOf([true]), messageIds: listOf(isString), likeness: optional(isString) })
 const isFailure = objectOf<StoredFailure>({ error: isString, msg: isString })
-const isHold = objectOf<Hold>({ cause: isCauseId, since: isNumber, until: nullable(isNumber) })
 const isOpen = objectOf<Open>({ indices: listOf(isNumber), likeness: isString, since: isNumber, settle: isNumber, calls: isNumber })
 
 const isRecord = objectOf<StoredRecord>({
@@ -262,7 +258,6 @@ const isRecord = objectOf<StoredRecord>({
   attempts: isNumber,
   results: listOf(nullable(value => isSent(value) || isFailure(value))),
   open: listOf(isOpen),
-  held: (value): value is unknown => value !== undefined,
   requestKey: optional(isString),
   fingerprint: nullable(isString),
   flow: isFlow,
@@ -287,12 +282,10 @@ export function fromRow({ id, door, key, updatedAt, ...row }: Row): Delivery {
   const target = readTarget(row.target)
   const state = states.find(name => name === row.state)
   if (!state || !target || !isRecord(record) || !isSummary(summary)) throw new Error('the row is damaged')
-  const { held, results } = record
   return {
     ...record, id, state, target, door, key, updatedAt, summary,
     caller: row.caller === null ? null : Buffer.from(row.caller, 'hex').toString(),
-    results: results.map(readResult),
-    held: isHold(held) ? held : null,
+    results: record.results.map(readResult),
   }
 }
 

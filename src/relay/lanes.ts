@@ -121,7 +121,6 @@ export class Lanes {
   join(active: Active, isLate = false): void {
     const { delivery } = active
     const lane = this.open(delivery, true)
-    if (delivery.held) this.context.gates.restore(lane.name, delivery.held)
     const place: Place = { active, isSaved: true }
     lane.put(place)
     if (!isLate) {
@@ -360,7 +359,7 @@ export class Lanes {
     const { context, context: { clock, gates, logger, port } } = this
     try {
       const account = port.find(lane.bot)
-      if (!account || !await gates.mayTry(lane, account)) {
+      if (!account || !await gates.mayTry(lane, account, lane.delay === 'restarted')) {
         lane.delay ??= 'closed'
         return false
       }
@@ -445,7 +444,7 @@ export class Lanes {
       return !waits
     }
     if (waits) {
-      await deliveries.postpone(active, results, gates.hold(lane.name) ?? null)
+      await deliveries.postpone(active, results)
     } else {
       const left = flow.route && !stop.aborted ? await this.moveOn(head, results) : results
       if (left) await deliveries.end(active, left)

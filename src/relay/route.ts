@@ -31,7 +31,7 @@ export function nextRung({ flow, mode }: Delivery, results: Results, at: number)
   const goesOnUnknown = route.whenUnknown === 'next' && mode === 'single'
   if (results.some(result => result?.success) || (mayHaveArrived && !goesOnUnknown)) return
   return {
-    state: 'queued', target: next.target, bot: '', results: results.map(() => undefined), open: [], held: null,
+    state: 'queued', target: next.target, bot: '', results: results.map(() => undefined), open: [],
     flow: { ...flow, route: { ...route, index: route.index + 1, past: [...route.past, endOf(present, results, at)] } },
   }
 }

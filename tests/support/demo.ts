@@ -218,7 +218,7 @@ function record({ createdAt, door, caller, target, msg, took, failure }: Past): 
     id: uuid({ msecs: createdAt }), seq: Math.round(createdAt), state, mode: 'single', deferred: false, target: address, caller, door, bot, createdAt,
     updatedAt: createdAt + waited + took, expiresAt: null, attempts: state === 'expired' ? 0 : 1,
     results: [error ? { success: false, error } : { success: true, messageIds: [String(Math.round(createdAt / 1000) % 1e9)] }],
-    open: [], held: null, key: null, fingerprint: null, flow: {},
+    open: [], key: null, fingerprint: null, flow: {},
     summary: {
       items: [{ type: 'text', msg }], waited, platformTime: took,
       calls: state === 'expired'

@@ -32,7 +32,7 @@ function deliveryOf(changes: Partial<Delivery> = {}): Delivery {
     // One after another within a millisecond, as long as no time is given.
     id: changes.createdAt === undefined ? uuid() : uuid({ msecs: createdAt }), seq: ++seq, state: 'sent', mode: 'single', deferred: false, target: { kind: 'group', id: '1' }, caller: null,
     door: 'webhook', bot: 'onebot:10000', createdAt, updatedAt: createdAt, expiresAt: null, attempts: 1,
-    results: [{ success: true, messageIds: ['1'] }], open: [], held: null, key: null, fingerprint: null, flow: {},
+    results: [{ success: true, messageIds: ['1'] }], open: [], key: null, fingerprint: null, flow: {},
     summary: { items: [{ type: 'text', msg: 'build #4711 passed' }], calls: [], waited: 0, platformTime: 7 }, ...changes,
   }
 }

@@ -50,11 +50,11 @@ for (const [what, delivery, results, goesOn] of [
 
 test('a delivery goes its ways one after another, and its record shows them', () => {
   const refused = [failed('refused'), failed('refused')]
-  const first = deliver({ held: { cause: 'muted', since: 1, until: null } })
+  const first = deliver()
   const second = after(first, nextRung(first, refused, 5_000))
   const past = [{ target: 'group:1', outcome: 'refused', reason: new RelayError('refused').message, at: 5_000 }]
   assert.deepEqual(second.flow.route, { name: 'oncall', rungs, after: 2_000, whenUnknown: 'stop', index: 1, past })
-  assert.deepEqual([second.state, second.target.id, second.bot, second.results, second.open, second.held], ['queued', '-2', '', [undefined, undefined], [], null])
+  assert.deepEqual([second.state, second.target.id, second.bot, second.results, second.open], ['queued', '-2', '', [undefined, undefined], []])
   const third = after(second, nextRung(second, refused, 6_000))
   assert.deepEqual([third.target.id, third.flow.route?.past.map(({ target }) => target)], ['oncall/3', ['group:1', 'telegram:group:-2']])
   assert.equal(nextRung(third, refused, 7_000), undefined)

@@ -20,7 +20,7 @@ describe('how a message goes on with its thread', () => {
   /** A delivery of the thread that was sent a minute ago. */
   const sent = (id: string, more: Partial<Delivery> = {}): Delivery => ({
     id, seq: 1, state: 'sent', mode: 'single', deferred: true, target: { kind: 'group', id: '1' }, caller: null, door: '', bot: 'onebot:1',
-    createdAt: wall - 60_000, updatedAt: wall - 60_000, expiresAt: null, attempts: 1, results: arrived(id), open: [], held: null, key: null, fingerprint: null, flow: { thread: { name: 't', mode: 'reply', done: 'new', index: 0 } },
+    createdAt: wall - 60_000, updatedAt: wall - 60_000, expiresAt: null, attempts: 1, results: arrived(id), open: [], key: null, fingerprint: null, flow: { thread: { name: 't', mode: 'reply', done: 'new', index: 0 } },
     summary: { items: [], calls: [], waited: null, platformTime: 0 }, ...more,
   })
   const flow = (done: 'replaced' | 'updated', ids: string[]): Pick<Delivery, 'flow'> => (
