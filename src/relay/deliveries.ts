@@ -4,7 +4,7 @@ import { writeTarget } from '../message/target'
 import { inTime, pause } from './clock'
 import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
-import { KeyTaken, NotOwner, inThread, keepsContent, orStoreDown, type Journal } from './journal'
+import { NotOwner, inThread, keepsContent, orStoreDown, type Journal } from './journal'
 import type { RunningOptions } from './options'
 import type { Ownership } from './owner'
 import { noteCall, type EndCall } from './summary'
@@ -68,7 +68,6 @@ export class Deliveries {
   /**
    * Writes a new delivery that must last.
    *
-   * @throws KeyTaken
    * @throws RelayError `storage-full`: its content could not be kept
    * @throws RelayError `store-down`, `key-unknown`: it may have been written, so it is cancelled; until then its key stays taken
    */
@@ -78,7 +77,7 @@ export class Deliveries {
     try {
       await journal.insert(delivery, items)
     } catch (cause) {
-      if (cause instanceof KeyTaken || cause instanceof RelayError) throw cause
+      if (cause instanceof RelayError) throw cause
       logger.warn('%s', `${delivery.id} was not accepted: the database does not answer (${nameOfError(cause)})`)
       this.cancel(delivery)
       // A relay that was away for long may have lost the row to one that sends it.

@@ -38,7 +38,6 @@ export class Intake {
    * Accepts a submission, and waits for its end as long as its caller wants to.
    *
    * @param idempotency its key, which no other delivery has in memory
-   * @throws KeyTaken where another delivery has its key in the journal
    * @throws RelayError why the request as a whole is stopped
    */
   async accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {

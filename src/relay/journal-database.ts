@@ -11,7 +11,7 @@ import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import type { Clock } from './clock'
 import { unfinished, type Delivery, type State } from './delivery'
-import { KeyTaken, NotOwner, fromRow, gone, keepsContent, lastId, lowestId, matches, sizeOfItems, toRow, writeCaller, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
+import { NotOwner, fromRow, gone, keepsContent, lastId, lowestId, matches, sizeOfItems, toRow, writeCaller, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
 import type { RecordContent } from './summary'
 
 declare module 'koishi' {
@@ -135,15 +135,13 @@ export class DatabaseJournal implements Journal, OwnerStore {
 
   async insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
     const row = toRow(delivery)
-    const { id, key } = row
+    const { id } = row
     await this.writes.run(id, async () => {
       try {
         const content = await this.writeContent(id, items)
         await this.ask(() => this.database.create(table, { ...row, ...this.stamp(), items: content }))
       } catch (error) {
         await this.dropFile(id)
-        const isAnswered = !(error instanceof NoAnswer)
-        if (isAnswered && key !== null && (await this.idsOf({ key, id: { $ne: id } }, 1)).length > 0) throw new KeyTaken()
         throw error
       }
     })

@@ -18,11 +18,7 @@ export interface Journal {
   /** Whether what is written outlives the process. */
   readonly isDurable: boolean
 
-  /**
-   * Writes a new delivery that must last.
-   *
-   * @throws KeyTaken where its key is another delivery's
-   */
+  /** Writes a new delivery that must last. It fails where its key is another delivery's. */
   insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void>
   /**
    * Writes a delivery as it is at the time of the call. Calls about one delivery are carried out one after another, and an older version
@@ -83,11 +79,6 @@ export interface OwnerStore {
    * @returns whether it did
    */
   swapOwner(from: OwnerRow | undefined, to: OwnerRow): Promise<boolean>
-}
-
-/** The key of a new delivery is another delivery's. */
-export class KeyTaken extends Error {
-  override readonly name = 'KeyTaken'
 }
 
 /** A row has the number of another owner: this relay has lost the data store. */

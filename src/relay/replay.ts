@@ -9,7 +9,7 @@ import { again, isRetryable, isUnfinished, type Delivery, type Idempotency, type
 import { fingerprintOf } from './fingerprint'
 import type { Gates } from './gates'
 import { defaultExpiry, type Intake } from './intake'
-import { KeyTaken, orStoreDown, type Journal } from './journal'
+import { orStoreDown, type Journal } from './journal'
 import { laneOf } from './lane'
 import type { Lanes, Waiting } from './lanes'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
@@ -73,16 +73,9 @@ export class Replay {
     const { clock, intake } = this.context
     const replay = await this.repeat(submission, idempotency)
     if (replay) return replay
-    try {
-      const delivery = await intake.accept(submission, idempotency)
-      if (delivery.results.some(isOfChat)) this.refused.set(idempotency.key, { delivery, at: clock.now() })
-      return { delivery, isReplay: false }
-    } catch (error) {
-      if (!(error instanceof KeyTaken)) throw error
-      const late = await this.repeat(submission, idempotency)
-      if (!late) throw new RelayError('key-unknown', undefined, { cause: error })
-      return late
-    }
+    const delivery = await intake.accept(submission, idempotency)
+    if (delivery.results.some(isOfChat)) this.refused.set(idempotency.key, { delivery, at: clock.now() })
+    return { delivery, isReplay: false }
   }
 
   /** Answers a request from an earlier one with its key; `undefined` where there is none. */

@@ -1,6 +1,6 @@
 import type { ParsedItem } from '../../src/message/model'
 import { isUnfinished, type Delivery, type State } from '../../src/relay/delivery'
-import { KeyTaken, NotOwner, cutList, matches, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range } from '../../src/relay/journal'
+import { NotOwner, cutList, matches, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range } from '../../src/relay/journal'
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'
 
@@ -99,7 +99,7 @@ export class SimulatedJournal implements Journal, OwnerStore {
       const present = rows.get(row.id)
       if (present && !present.delivery) throw new Error('it was cancelled')
       if (present) return
-      if (this.isKeyOfOther(row.delivery)) throw new KeyTaken()
+      if (this.isKeyOfOther(row.delivery)) throw new Error('two rows cannot have one key')
       rows.set(row.id, row)
     })
   }
