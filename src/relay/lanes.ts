@@ -53,7 +53,6 @@ export class Lanes {
   private readonly lanes = new Map<string, Lane>()
   private readonly endWatches: (() => void)[]
   private readonly working = new Set<Promise<void>>()
-  private isClosed = false
 
   constructor(private readonly context: SendContext) {
     const { port, clock, gates } = context
@@ -113,20 +112,10 @@ export class Lanes {
     this.advance(lane, place)
   }
 
-  /**
-   * Puts a delivery that the journal has at its place in the order.
-   *
-   * @param isLate whether it waited for this process to begin
-   */
-  join(active: Active, isLate = false): void {
-    const { delivery } = active
-    const lane = this.open(delivery, true)
-    const place: Place = { active, isSaved: true }
-    lane.put(place)
-    if (!isLate) {
-      this.advance(lane, place)
-      return
-    }
+  /** Puts a delivery that the journal has at its place in the order. */
+  join(active: Active): void {
+    const lane = this.open(active.delivery, true)
+    lane.put({ active, isSaved: true })
     lane.delay ??= 'restarted'
     // Those behind it come right after it, and may leave with it.
     this.lookAfter(lane, 0)
@@ -183,7 +172,6 @@ export class Lanes {
 
   /** Refuses the callers that wait, and takes nothing more. What is deferred stays in the journal. */
   close(): void {
-    this.isClosed = true
     for (const end of this.endWatches) end()
     for (const lane of this.lanes.values()) this.advance(lane)
   }
@@ -191,6 +179,10 @@ export class Lanes {
   /** Resolves once nothing is leaving any more. */
   async idle(): Promise<void> {
     await Promise.all(this.working)
+  }
+
+  private get isClosed(): boolean {
+    return this.context.stop.aborted
   }
 
   private open(at: Pick<Delivery, 'bot' | 'target'>, isWanted = false): Lane {
@@ -313,16 +305,8 @@ export class Lanes {
     if (!route || since === undefined) return
     // It goes on by its next way once it has waited for long enough, or its account will not be back by itself.
     if (now - since < route.after && !isLoggedOut(this.context.port.find(lane.bot))) return
-    const error = this.whyWaiting(lane)
+    const error = refusal ?? new RelayError('unsent', 'it waited for too long: nothing was sent')
     return nextRung(delivery, failRest(delivery, error), wall) && { error, isFinal: false }
-  }
-
-  /** Why what is in a lane has waited. */
-  private whyWaiting({ name, bot }: Lane): RelayError {
-    const account = this.context.port.find(bot)
-    const hold = this.context.gates.hold(name)
-    if (hold) return new RelayError('unsent', `${causes[hold.cause].en}: nothing was sent`)
-    return account?.isOnline ? new RelayError('unsent', 'it waited for too long: nothing was sent') : offlineError(account)
   }
 
   /** Why callers cannot wait in a lane: its gate is closed, its bot is offline, or what is before them waits for the data store. */

@@ -176,10 +176,10 @@ export class Term {
       else for (const { delivery: { id } } of members) inDigests.add(id)
     }
     for (const active of waiting) {
-      const { id, state, deferred } = active.delivery
+      const { id, deferred } = active.delivery
       // What is leaving in a digest ends with it.
       if (inDigests.has(id) || !deliveries.get(id)) continue
-      if (deferred) lanes.join(active, state === 'queued')
+      if (deferred) lanes.join(active)
       else void deliveries.end(active, failRest(active.delivery, new RelayError('stopping', 'the relay ended before this could be sent: nothing was sent')))
     }
   }
