@@ -49,11 +49,19 @@ export function isZone(zone: string): boolean {
   }
 }
 
+/** The last offset of each zone, and in which quarter of an hour: clocks change at the end of one. */
+const offsets = new Map<string, { quarter: number, offset: number }>()
+
 /** How far the clocks of a zone are before UTC, in milliseconds. */
 function offsetAt(zone: string, at: number): number {
+  const quarter = Math.floor(at / (15 * minute))
+  const known = offsets.get(zone)
+  if (known?.quarter === quarter) return known.offset
   const parts = new Map(formatOf(zone).formatToParts(at).map(({ type, value }) => [type, Number(value)]))
   const of = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0
-  return Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second')) - Math.floor(at / 1000) * 1000
+  const offset = Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second')) - Math.floor(at / 1000) * 1000
+  offsets.set(zone, { quarter, offset })
+  return offset
 }
 
 /** @throws RangeError where there is no such zone */
