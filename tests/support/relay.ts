@@ -55,36 +55,27 @@ export interface TestRelay {
   stop: () => Promise<void>
 }
 
-/**
- * A relay for the tests of a file, to be used once they run. What has arrived, and the faults of its platform, are cleared after each test.
- */
-export function useRelay(options: RelayOptions = {}): TestRelay {
-  let started: TestRelay | undefined
-  const relay = (): TestRelay => {
+/** A relay for the tests of a file, to be used once they run. */
+export function useRelay(options?: RelayOptions): TestRelay {
+  return useStarted(() => startRelay(options))
+}
+
+/** What has arrived at such a relay, and the faults of its platform, are cleared after each test. */
+export function useStarted<Relay extends TestRelay>(start: () => Promise<Relay>): Relay {
+  let started: Relay | undefined
+  const relay = (): Relay => {
     assert(started, 'the relay is started before the first test')
     return started
   }
   before(async () => {
-    started = await startRelay(options)
+    started = await start()
   })
   after(() => relay().stop())
   afterEach(() => {
     relay().simulator.clear()
     relay().simulator.clearFaults()
   })
-  return {
-    get app() { return relay().app },
-    get simulator() { return relay().simulator },
-    get url() { return relay().url },
-    get uploadDir() { return relay().uploadDir },
-    get logs() { return relay().logs },
-    request: (...args) => relay().request(...args),
-    send: (...args) => relay().send(...args),
-    unload: () => relay().unload(),
-    reload: (...args) => relay().reload(...args),
-    update: (...args) => relay().update(...args),
-    stop: () => relay().stop(),
-  }
+  return new Proxy({} as Relay, { get: (_, name): unknown => Reflect.get(relay(), name) })
 }
 
 /** An answer, read. */

@@ -7,17 +7,16 @@ import { describe, test } from 'node:test'
 import { temporaryFolder } from '../../support/folder'
 import { serve } from '../../support/listen'
 import { apiKey } from '../../support/relay'
-import { group, useStored, type StoredRelay } from '../deliveries/support'
+import { group, useStored } from '../deliveries/support'
 import { run, type Ended } from './support'
 
 const repository = resolve(import.meta.dirname, '../../..')
 const committed = join(repository, 'action/index.js')
 
 describe('the GitHub Action', { timeout: 60_000 }, () => {
-  let relay: StoredRelay
   const folder = temporaryFolder()
 
-  useStored({ config: { chatApiMaxRetries: 0 } }, started => relay = started)
+  const relay = useStored({ config: { chatApiMaxRetries: 0 } })
 
   /** Runs it as a runner does, with the defaults of action.yml. */
   async function step(inputs: Record<string, string>): Promise<Ended & { outputs: Record<string, string> }> {

@@ -13,7 +13,7 @@ import { freePort } from '../../support/process'
 import { findProgram } from '../../support/programs'
 import { apiKey } from '../../support/relay'
 import { until } from '../../support/until'
-import { group, useStored, type StoredRelay } from '../deliveries/support'
+import { group, useStored } from '../deliveries/support'
 import { bundled, run, type Ended } from './support'
 
 type Respond = (status: number, headers: Record<string, string>, msg: string, data?: object) => void
@@ -24,7 +24,7 @@ describe('the command line', { timeout: 120_000 }, () => {
   let file: string
   const folder = temporaryFolder()
 
-  useStored({ config: { keys, targets: { ops: `group:${group}`, both: [`group:${group}`, 'private:10001'] }, chatApiTimeout: 0.3, chatApiMaxRetries: 0 } }, started => relay = started)
+  const relay = useStored({ config: { keys, targets: { ops: `group:${group}`, both: [`group:${group}`, 'private:10001'] }, chatApiTimeout: 0.3, chatApiMaxRetries: 0 } })
   before(async () => {
     file = await bundled('relay')
   })

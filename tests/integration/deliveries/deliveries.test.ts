@@ -11,10 +11,7 @@ import { countRows, driverOf, group, later, other, relayWith, releaseHeld, takeO
 const hello = { group_id: group, msg: 'hello' }
 
 /** For tests that need no settings of their own. */
-let relay: StoredRelay
-useStored({ config: { chatApiMaxRetries: 0 } }, each => {
-  relay = each
-})
+const relay = useStored({ config: { chatApiMaxRetries: 0 } })
 
 function isPage(value: unknown): value is { data: { deliveries: { id: string }[] } } {
   return typeof value === 'object' && value !== null && 'data' in value && typeof value.data === 'object' && value.data !== null

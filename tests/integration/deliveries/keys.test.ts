@@ -18,10 +18,7 @@ const hasty = { chatApiTimeout: 0.3, chatApiMaxRetries: 0 }
 
 for (const [place, path] of [['in the database', undefined], ['in memory, where there is no database', null]] as const) {
   describe(`an Idempotency-Key kept ${place}`, () => {
-    let relay: StoredRelay
-    useStored({ path, config: { chatApiMaxRetries: 0 } }, each => {
-      relay = each
-    })
+    const relay = useStored({ path, config: { chatApiMaxRetries: 0 } })
 
     test('makes a repeat get the stored answer, and sends nothing; another message is refused', async () => {
       const first = await relay.post(hello, key)

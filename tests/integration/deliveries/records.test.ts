@@ -13,10 +13,7 @@ async function send(relay: StoredRelay, body: object, headers: Record<string, st
 }
 
 describe('the record of a delivery', () => {
-  let relay: StoredRelay
-  useStored({ config: { chatApiMaxRetries: 1 } }, each => {
-    relay = each
-  })
+  const relay = useStored({ config: { chatApiMaxRetries: 1 } })
 
   test('names the door that it came through', async () => {
     await send(relay, { msg: 'one' })

@@ -9,7 +9,7 @@ import { requestOf } from '../../../src/platform/onebot/adapter'
 import type { SimulatorOptions } from '../../../simulator'
 import { callerOf, type Caller } from '../../support/caller'
 import { temporaryFolder } from '../../support/folder'
-import { startRelay, type TestRelay } from '../../support/relay'
+import { startRelay, useStarted, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
 export const group = '123456'
@@ -40,18 +40,9 @@ export async function relayWith(t: TestContext, options?: StoredOptions): Promis
   return relay
 }
 
-/** A relay for the tests of a suite. What has arrived, and the faults of its platform, are cleared after each test. */
-export function useStored(options: StoredOptions, onStart: (relay: StoredRelay) => void): void {
-  let relay: StoredRelay
-  before(async () => {
-    relay = await startStored(options)
-    onStart(relay)
-  })
-  after(() => relay.stop())
-  afterEach(() => {
-    relay.simulator.clear()
-    relay.simulator.clearFaults()
-  })
+/** A relay for the tests of a suite, to be used once they run. */
+export function useStored(options: StoredOptions): StoredRelay {
+  return useStarted(() => startStored(options))
 }
 
 async function startStored({ config, simulator, path }: StoredOptions = {}): Promise<StoredRelay> {
