@@ -20,7 +20,6 @@ type Respond = (status: number, headers: Record<string, string>, msg: string, da
 
 describe('the command line', { timeout: 120_000 }, () => {
   const keys = [{ name: 'narrow', key: 'the-secret-of-narrow', targets: ['group:1'] }]
-  let relay: StoredRelay
   let file: string
   const folder = temporaryFolder()
 

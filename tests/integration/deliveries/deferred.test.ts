@@ -78,16 +78,13 @@ describe('a deferred request', () => {
       assert.deepEqual([status, headers.get('retry-after'), headers.get('relay-outcome')], [429, '1', 'unsent'])
     })
 
-    for (const [what, path] of [['a database', null], ['one that outlives the process', ':memory:']] as const) {
-      test(`needs ${what}, and says what to add`, async t => {
-        const own = await relayWith(t, { path })
-        const { status, msg } = await own.post(hello, later)
-        assert.equal(status, 501)
-        assert.match(msg, /database-sqlite/)
-        assert.deepEqual(own.texts(), [])
-        assert.equal((await own.ask('/statusz')).data.outbox, null)
-      })
-    }
+    test('needs a database that outlives the process, and says what to add', async t => {
+      const own = await relayWith(t, { path: ':memory:' })
+      const { status, msg } = await own.post(hello, later)
+      assert.equal(status, 501)
+      assert.match(msg, /database-sqlite/)
+      assert.equal((await own.ask('/statusz')).data.outbox, null)
+    })
 
     test('that waits for its real answer is told that it was accepted when the relay stops', async t => {
       const own = await relayWith(t)

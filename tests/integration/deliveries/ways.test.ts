@@ -15,17 +15,6 @@ async function sendAs(relay: StoredRelay, key: string, path: string, body?: obje
 }
 
 describe('a name with several ways', () => {
-  for (const path of [undefined, null]) {
-    test(`may be used by a key that has it, whatever way it takes, and by none that may go a part of them only, ${path === null ? 'without' : 'with'} a database`, async t => {
-      const relay = await relayWith(t, { config: { targets, keys }, ...path === null && { path } })
-      assert.deepEqual(await sendAs(relay, 'key-that-has-the-name', '/webhook', { to: 'oncall', msg: 'x' }), [200, 'ok'])
-      for (const to of ['oncall', ['oncall']]) {
-        assert.deepEqual(await sendAs(relay, 'key-of-the-first-way', '/webhook', { to, msg: 'y' }), [403, 'this key may not send to oncall'])
-      }
-      assert.deepEqual(relay.texts(), ['x'])
-    })
-  }
-
   test('is tried again from its first way that has a bot, by a key that has it', async t => {
     for (const path of [undefined, null]) {
       const relay = await relayWith(t, { config: { targets, keys }, ...path === null && { path } })

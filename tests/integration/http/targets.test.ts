@@ -183,8 +183,10 @@ describe('a name with ways', () => {
       for (const to of ['group:1', 'ops', 'group:2', 'night']) assert.deepEqual(await send(to, key), [403, []], to)
       assert.deepEqual((await send('both,ops', key))[0], 404)
       assert.deepEqual(await list(key), [{ name: 'both', first: ['group:1', 'group:2'], after: 120, when_unknown: 'stop', source: 'made' }])
-      const found = await ask('GET', '/deliveries?target=both')
-      assert.equal(found.status, 200)
+      assert.equal((await ask('GET', '/deliveries?target=both')).status, 200)
+      const first = String((await ask('POST', '/keys', { name: 'first', targets: ['group:1'], allow: ['send'] })).data.key)
+      assert.deepEqual([await send('both', first), await send('group:1', first)], [[403, []], [200, ['1']]])
+      await ask('DELETE', '/keys/first')
       const other = String((await ask('POST', '/keys', { name: 'all', targets: ['night'], allow: ['send', 'read'] })).data.key)
       const [seen] = await list(other) as unknown[]
       assert.deepEqual(fieldsOf(seen).first, ['group:1', 'ops', 'discord:9:group:3', { url: 'https://hook.example.com', secret: true, format: 'apprise' }])
