@@ -1,11 +1,9 @@
 import { Universal } from 'koishi'
-import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { beforeEach, describe, test } from 'node:test'
 import { apiKey, useRelay } from '../../support/relay'
 import { until } from '../../support/until'
-import { relayWith } from '../deliveries/support'
 import { get, group, kinds, other, post, putTemplate, texts } from './support'
 
 const keys = [
@@ -330,16 +328,6 @@ describe('what a payload says', () => {
 })
 
 describe('the answer to a hook without a database', () => {
-  test('comes in time, and the message afterwards', async () => {
-    relay.simulator.fault({ fault: { kind: 'late', ms: 1200 } })
-    const started = performance.now()
-    const { status, data } = await post(relay, 'message/ops', { text: 'late' })
-    assert(performance.now() - started < 1150)
-    assert.deepEqual([status, data.state], [200, 'sending'])
-    await until('it is recorded', async () => (await (await relay.request(`/deliveries/${String(data.delivery_id)}`)).text()).includes('"state":"sent"'))
-    assert.deepEqual(texts(relay), ['late'])
-  })
-
   test('says that it was refused, or that it cannot be accepted now', async () => {
     relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
     assert.equal((await post(relay, 'message/ops', { text: 'a' })).status, 502)
@@ -487,49 +475,5 @@ describe('a picture', () => {
     const urls = ['http://charts.example.com\\@evil.example/x.png', 'http://charts.example.com@evil.example/x.png']
     const dry = await post(relay, 'discord/ops?dry_run=1', { content: 'a', embeds: urls.map(url => ({ image: { url } })) })
     assert.deepEqual(dry.data.messages, [[{ type: 'text', msg: `a\n${urls[1]}` }, { type: 'image', url: 'http://charts.example.com/@evil.example/x.png' }]])
-  })
-})
-
-describe('a picture that cannot be read', () => {
-  test('is no success of which nothing comes', async () => {
-    for (const base64 of ['', '!', 'data:image/png;base64,AAAA', 7]) {
-      const { body } = await post(relay, `wecom/group:${group}`, { msgtype: 'image', image: { base64 } })
-      assert.equal(body.errcode, 400, JSON.stringify(base64))
-    }
-    const attachments = [
-      { filename: 'a.png', mimetype: 'image/png', base64: '!' }, { filename: 'b.png', mimetype: 'image/png,x', base64: 'AAAA' }, { filename: 'c', base64: 'AAAA' },
-    ]
-    assert.equal((await post(relay, `apprise/group:${group}`, { message: 'x', attachments })).status, 200)
-    assert.deepEqual([texts(relay), kinds(relay)], [['x\n附件：a.png\n附件：b.png\n附件：c'], ['text']])
-  })
-
-  test('may be broken into lines', async () => {
-    assert.equal((await post(relay, `wecom/group:${group}`, { msgtype: 'image', image: { base64: 'iVBO\nRw0K\r\n' } })).status, 200)
-    assert.deepEqual(kinds(relay), ['image'])
-  })
-})
-
-describe('with a database', () => {
-  test('that does not answer, a hook is asked to come again', async t => {
-    class Stuck extends SQLiteDriver {
-      override start(): Promise<void> {
-        return new Promise(() => undefined)
-      }
-    }
-    const stored = await relayWith(t, { path: null, config: { keys } })
-    stored.app.plugin(Stuck, { path: ':memory:' })
-    const { status, headers } = await post(stored, `slack/group:${group}`, { text: 'a' })
-    assert.deepEqual([status, headers.get('retry-after')], [503, '30'])
-    assert.deepEqual(stored.texts(), [])
-  })
-
-  test('a hook is stored first, and sent when the bot is back', async t => {
-    const stored = await relayWith(t, { config: { keys } })
-    stored.bot.status = Universal.Status.RECONNECT
-    const { status, data } = await post(stored, `message/group:${group}`, { text: 'a' })
-    assert.deepEqual([status, data.state], [200, 'queued'])
-    stored.bot.status = Universal.Status.ONLINE
-    await stored.reaches(String(data.delivery_id), 'sent')
-    assert.equal((await post(stored, `message/group:${group}`, { text: 'a' }, { key: apiKey })).status, 200)
   })
 })

@@ -116,23 +116,6 @@ describe('Prometheus Alertmanager', { skip: alertmanagers.missing, timeout: 120_
     assert.match(texts(relay)[1] ?? '', resolved)
   })
 
-  test('tells of several alerts in one message', async t => {
-    const tell = await run(t)
-    await tell(newAlert('db-1'), newAlert('db-2'))
-    await until('they are told of', () => texts(relay).length > 0)
-    const [first = '', common, ...rest] = texts(relay).join().split('\n')
-    assert.deepEqual([first, common, rest.length], ['🔥 告警：HostDown（2 个）', 'severity=critical', 3])
-    assert.match(rest.join('\n'), /^· instance=db-1: .*\n· instance=db-2: .*\nhttp:\/\/alerts\.example\.com$/)
-  })
-
-  test('tells once what a second one tells of as well', async t => {
-    const [first, second] = await Promise.all([run(t), run(t)])
-    const alert = newAlert()
-    await Promise.all([first(alert), second(alert)])
-    await until('each has told of it', () => answers(200) >= 4)
-    assert.equal(texts(relay).length, 1)
-  })
-
   test('comes again with what could not be accepted, and that is sent once', async t => {
     await relay.reload({ chatQueueLimit: 0 })
     t.after(() => relay.reload())

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { temporaryFolder } from '../../support/folder'
 import { read, startRelay } from '../../support/relay'
+import { post } from '../hooks/support'
 
 describe('GET /readyz with a database', () => {
   class Silent extends SQLiteDriver {
@@ -30,6 +31,8 @@ describe('GET /readyz with a database', () => {
         ['1', { 'idempotency-key': 'a' }, 503], ['1', { prefer: 'respond-async' }, 503], ['2', {}, 200],
       ]
       for (const [group, headers, expected] of asks) assert.equal((await relay.send({ group_id: group, msg: 'hello' }, headers)).status, expected)
+      const hook = await post(relay, 'slack/group:3', { text: 'hello' })
+      assert.deepEqual([hook.status, hook.headers.get('retry-after')], [503, '30'])
       assert.equal(relay.simulator.ledger.length, 1)
     })
   }

@@ -60,7 +60,8 @@ describe('what says nothing', () => {
   for (const [name, payload] of [
     ['dingtalk', { msgtype: 'text', text: { content: ' ' } }], ['dingtalk', { msgtype: 'actionCard', actionCard: {} }],
     ['dingtalk', { msgtype: 'feedCard', feedCard: { links: [] } }], ['dingtalk', { msgtype: 'constructor' }], ['dingtalk', {}],
-    ['wecom', { msgtype: 'news', news: { articles: [{}] } }], ['wecom', { msgtype: 'image', image: {} }], ['wecom', { msgtype: 'file', file: { media_id: '1' } }],
+    ['wecom', { msgtype: 'news', news: { articles: [{}] } }], ['wecom', { msgtype: 'image', image: {} }], ['wecom', { msgtype: 'image', image: { base64: '!' } }],
+    ['wecom', { msgtype: 'file', file: { media_id: '1' } }],
     ['feishu', { msg_type: 'post', content: { post: {} } }], ['feishu', { msg_type: 'interactive', card: { elements: [] } }], ['feishu', { msg_type: 'image' }],
     ['slack', { text: ' ', blocks: [{ type: 'divider' }], attachments: [{}] }], ['discord', { content: '', embeds: [{ color: 1 }] }],
     ['discord', { components: [{ type: 1, components: [{ type: 2, style: 1, label: 'Retry', custom_id: 'retry' }] }] }],
