@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Call } from '../../../simulator/types'
 import { useRelay } from '../../support/relay'
-import { batchOf, failureOf, group, only, outline, relayFor, sends, sha256, shape, user, type BatchData } from './support'
+import { batchOf, group, only, outline, relayFor, sends, sha256, shape, user, type BatchData } from './support'
 
 const retries = 1
 const relay = useRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: retries } })
@@ -113,15 +113,6 @@ test('a late answer to an earlier message of a batch counts, however many follow
   own.simulator.fault({ fault: { kind: 'late', ms: 500 }, match: carrying('first') })
   own.simulator.fault({ fault: { kind: 'late', ms: 250 }, match: carrying('film') })
   assert.deepEqual(codes(batchOf(await own.send({ group_id: group, messages: [text('first'), video(), file(), file('2')] }))), ['ok', 'ok', 'ok', 'ok'])
-})
-
-describe('what concerns the request as a whole answers for the whole, before any item is tried:', () => {
-  test('no bot', async t => {
-    const lonely = await relayFor(t)
-    await lonely.simulator.goOffline()
-    await lonely.simulator.until(({ connections }) => connections === 0)
-    failureOf(await lonely.send({ group_id: group, messages: [text('a'), { type: 'image', url: 'nonsense' }] }), 503)
-  })
 })
 
 describe('a combined message that the platform refuses', () => {

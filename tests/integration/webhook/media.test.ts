@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterEach, describe, test } from 'node:test'
 import type { MediaForm } from '../../../simulator/types'
 import { fieldsOf } from '../../../src/lib/shape'
@@ -91,14 +89,6 @@ describe('an uploaded file', () => {
   })
 })
 
-// What resolves to no file is in tests/unit/uploads/store.test.ts.
-test('a file ID whose file is gone is not found', async () => {
-  const url = await upload(relay, 'x.png', bytes)
-  await rm(join(relay.uploadDir, url))
-  for (const type of types) failureOf(await relay.send({ group_id: group, type, url }), 404)
-  assert.equal(sends(relay).length, 0)
-})
-
 describe('a link', () => {
   for (const type of types) {
     test(`of type ${type} is passed on byte for byte`, async t => {
@@ -165,16 +155,6 @@ describe('data in the request', () => {
     idsOf(await relay.send({ group_id: group, type: 'image', url: `base64://${large.toString('base64')}` }))
     assert.equal(only(only(relay.simulator.ledger).media).sha256, sha256(large))
   })
-})
-
-// What is no link that may be passed on is in tests/unit/message/parse.test.ts.
-test('a url that is none of the accepted ones is refused without a call, alone and in a batch', async () => {
-  for (const url of ['file:///etc/passwd', '../../etc/passwd', 'http://../../etc/passwd', 'base64://!', '[CQ:image,file=x]']) {
-    for (const type of types) failureOf(await relay.send({ group_id: group, type, url }), 400)
-    const data = batchOf(await relay.send({ group_id: group, messages: types.map(type => ({ type, url })) }))
-    assert.deepEqual(data.results.map(({ code }) => code), [400, 400, 400], url)
-  }
-  assert.equal(sends(relay).length, 0)
 })
 
 describe('implementations of OneBot:', () => {

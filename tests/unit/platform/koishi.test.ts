@@ -112,7 +112,7 @@ test('knows the form of the IDs of OneBot only, those of mentions among them', (
   add('onebot', '1')
   add('telegram', '1')
   const [onebot, telegram] = [port.choose({}), port.choose({ platform: 'telegram' })]
-  for (const id of ['0', '012', 'abc', '1'.repeat(21), '-1', '1.5']) {
+  for (const id of ['0', '012', 'abc', '1'.repeat(21), '-1', '1.5', '1e3', '+1', ' 1', '１２３', '#']) {
     assert.throws(() => onebot.check({ kind: 'group', id }, []), /^RelayError: group_id must be a number/)
     assert.throws(() => onebot.check({ kind: 'private', id }, []), /^RelayError: user_id must be a number/)
     telegram.check({ kind: 'group', id }, [])
