@@ -82,12 +82,6 @@ describe('the API key', () => {
     }
   })
 
-  test('is not wanted for the health check', async () => {
-    const { status, body } = await read(await fetch(`${relay.url}/healthz`))
-    assert.equal(status, 200)
-    assert.deepEqual(body, { code: 0, msg: 'ok', data: { health: 'ok' } })
-  })
-
   test('may hold any characters, sent as UTF-8', async () => {
     await relay.reload({ apiKey: 'schlüssel 钥匙 🔑' })
     const wire = await Wire.open(relay.url)

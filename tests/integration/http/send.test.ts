@@ -172,12 +172,6 @@ describe('a long text', () => {
   const line = `${'x'.repeat(299)}\n`
   const long = line.repeat(20)
 
-  test('goes as its first lines and as a whole in a file after them', async () => {
-    const { body } = await send('ops', { body: long })
-    assert.match(JSON.stringify(body.data), /"total":2,"success":2/)
-    assert.deepEqual(seen(), [`${to}${line.repeat(3).trimEnd()}`, file('message.txt', long)])
-  })
-
   test('does so in a form, and as curl -d sends it', async () => {
     await send('ops', { body: form(['msg', long], ['file', bytes, 'a.bin']) })
     await send('ops', { body: long, type: 'application/x-www-form-urlencoded' })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import crypto, { createHmac } from 'node:crypto'
+import crypto, { createHash, createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { Access } from '../../../src/access/access'
 import { Rate } from '../../../src/access/caller'
@@ -32,6 +32,9 @@ function identify(access: Access, candidates: string[], address: string | undefi
 describe('a caller', () => {
   test('is known by any of the keys, at any place', () => {
     const access = accessWith(100)
+    const digest = createHash('sha256').update('the-secret-of-ci').digest('hex')
+    const digested = accessOf({ name: 'ci', key: `sha256:${digest}` })
+    assert.deepEqual(['the-secret-of-ci', digest, `sha256:${digest}`].map(key => identify(digested, [key])), ['ci', undefined, undefined])
     assert.equal(identify(access, [apiKey]), null)
     for (const index of [0, 30, 31, 32, 99]) assert.equal(identify(access, [`the-secret-of-number-${index}`]), `key ${index}`)
     assert.equal(identify(access, ['wrong', 'the-secret-of-number-3']), 'key 3')
