@@ -117,12 +117,6 @@ const failing: Readonly<Record<Platform, Failing>> = {
 
 for (const name of platformNames) {
   describe(name, () => {
-    test('a text', async () => {
-      const { status, body } = await send(name, { msg: 'hello' })
-      assert.equal(status, 200, body.msg)
-      assert.equal(textSent(name), 'hello')
-    })
-
     test('a 5xx or a connection that is cut: may have arrived, called once', async () => {
       for (const [calls, answer] of [[1, { status: 502, body: '<h1>502 Bad Gateway</h1>' }], [2, 'cut']] as const) {
         fault(name, answer, true)
