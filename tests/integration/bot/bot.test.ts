@@ -62,18 +62,6 @@ describe('without ONEBOT_ENDPOINT', () => {
 })
 
 describe('a folder that the relay cannot use is told in one line, and the bot goes on:', () => {
-  test('that of the API key', async () => {
-    const folder = await checkout.folder()
-    // A folder in the place of the file: what not even root can overwrite.
-    await mkdir(join(folder, 'data/api-key/x'), { recursive: true })
-    const bot = await checkout.start({}, { cwd: folder })
-    await bot.line(/server listening at/)
-    const errors = bot.lines.filter(line => line.includes('[E]'))
-    assert.equal(errors.length, 1, bot.log)
-    assert.match(errors[0] ?? '', /message-relay the relay cannot start.*\/data\/api-key.*set WEBHOOK_API_KEY, or DATA_DIR/)
-    assert(!bot.log.includes('    at '))
-  })
-
   test('that of uploads', async () => {
     const bot = await checkout.start({ UPLOAD_DIR: '/dev/null/uploads' })
     await bot.ready()
