@@ -6,7 +6,6 @@ import { loaded, onStage, until, violations, withBrowser } from './page/stage'
 
 /** 2 × 3 pixels. */
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAIAAAA2iEnWAAAAEElEQVR4nGNQmNAARAwoFABIpQchRxFYDAAAAABJRU5ErkJggg=='
-const curl = 'curl -H "Authorization: Bearer $(cat data/api-key)" -d \'{"group_id":"123456","msg":"hello"}\' http://127.0.0.1:8081/webhook'
 
 const group = '123456'
 const otherGroup = '654321'
@@ -42,19 +41,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     assert.equal(await page.locator('#messages .text *, .entry-last *').count(), 0)
   })
 
-  onStage('an image is shown, enlarges on a click and gives the focus back', async ({ bot, page }) => {
-    await bot.send(group, 'look', { type: 'image', data: { file: `base64://${png}` } })
-    const picture = page.locator('#messages .picture')
-    await picture.waitFor()
-    await until(page, 'document.querySelector("#messages .picture img").naturalWidth === 2')
-    await picture.click()
-    await page.locator('#viewer[open] img').waitFor()
-    await until(page, 'document.getElementById("viewer-image").naturalHeight === 3')
-    await page.keyboard.press('Escape')
-    await page.locator('#viewer').waitFor({ state: 'hidden' })
-    await until(page, 'document.activeElement.matches(".picture")')
-  })
-
   onStage('a file is a card with its name, its size and a link that downloads it', async ({ bot, page }) => {
     const content = Buffer.alloc(1536, 'x')
     await bot.call('upload_group_file', {
@@ -73,21 +59,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
       chunks.push(chunk)
     }
     assert.deepEqual(Buffer.concat(chunks), content)
-  })
-
-  onStage('mentions have names, and a reply leads far up to what it answers', async ({ simulator, bot, page }) => {
-    const id = simulator.say({ group, user: '10002', text: 'where is the log?' })
-    for (let index = 2; index <= 40; index++) simulator.say({ group, user: '10001', text: `number ${index}` })
-    await bot.send(group, { type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10002' } }, ' here')
-    const answer = page.locator('#messages .message.theirs')
-    await answer.locator('.mention').waitFor()
-    assert.equal(await answer.locator('.mention').innerText(), '@Alice')
-    assert.equal(await answer.locator('.text').textContent(), '@Alice here')
-    assert.equal(await answer.locator('.quote-text').innerText(), 'where is the log?')
-    await answer.locator('.quote').click()
-    await until(page, 'document.activeElement.querySelector(".text")?.textContent === "where is the log?"')
-    assert.equal(await page.evaluate('document.scrollingElement.scrollTop'), 0)
-    assert.equal(await page.evaluate('document.scrollingElement.scrollHeight === innerHeight'), true)
   })
 
   onStage('a picture that is elsewhere is not loaded, and the page says why and where', async ({ bot, page }) => {
@@ -118,38 +89,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
       assert.equal(await link.getAttribute('target'), '_blank')
       assert.match(String(await link.getAttribute('href')), /^https?:\/\//)
     }
-  })
-
-  onStage('a voice message has a player and its length; one that cannot be played is a file', async ({ bot, page }) => {
-    await bot.send(group, { type: 'record', data: { file: `base64://${silence(3).toString('base64')}` } })
-    const voice = page.locator('#messages .voice')
-    await voice.locator('audio[controls]').waitFor()
-    await voice.filter({ hasText: 'Voice message · 0:03' }).waitFor()
-    await bot.send(group, { type: 'record', data: { file: `base64://${Buffer.from('#!AMR\nnonsense').toString('base64')}` } })
-    const other = voice.nth(1)
-    await other.filter({ hasText: 'browsers cannot play this format' }).waitFor()
-    assert.equal(await other.locator('audio').count(), 0)
-    assert.equal(await other.getByRole('link', { name: /^Download / }).count(), 1)
-  })
-
-  onStage('what a message is made of is a button away, to be copied', async ({ simulator, bot, page }) => {
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-    const id = simulator.say({ group, user: '10002', text: 'first' })
-    await bot.send(group, { type: 'reply', data: { id: String(id) } }, 'a <b>')
-    const answer = page.locator('#messages .message.theirs')
-    await answer.hover()
-    const button = answer.getByRole('button', { name: 'ID and segments' })
-    await button.click()
-    assert.equal(await button.getAttribute('aria-expanded'), 'true')
-    const [entry] = simulator.ledger
-    assert.match(await answer.locator('.source').innerText(), new RegExp(`Message ID\\s+${entry?.messageId ?? 0}`))
-    await answer.getByRole('button', { name: 'Copy the message ID' }).click()
-    await until(page, `navigator.clipboard.readText().then(text => text === "${entry?.messageId ?? 0}")`)
-    await answer.getByRole('button', { name: 'Copy the segments' }).click()
-    await answer.locator('.copy').nth(1).filter({ hasText: 'Copied' }).waitFor()
-    assert.deepEqual(JSON.parse(String(await page.evaluate('navigator.clipboard.readText()'))), entry?.segments)
-    await button.click()
-    await answer.locator('.source').waitFor({ state: 'detached' })
   })
 
   onStage('a message that the bot takes back disappears', async ({ simulator, bot, page }) => {
@@ -258,30 +197,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     assert.deepEqual(await page.locator('#messages .own .text').allTextContents(), ['#ping \ntwo <b> ', '你好'])
   })
 
-  onStage('an empty chat shows the first command, and the button copies it', async ({ bot, page }) => {
-    assert.equal(await page.locator('#empty code').textContent(), curl)
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-    await page.getByRole('button', { name: 'Copy' }).click()
-    await page.getByRole('button', { name: 'Copied' }).waitFor()
-    assert.equal(await page.evaluate('navigator.clipboard.readText()'), curl)
-    await bot.send(group, 'hello')
-    await page.locator('#messages .theirs').waitFor()
-    assert.equal(await page.locator('#empty').isVisible(), false)
-  })
-
-  onStage('the browser\'s language is used, the switch is remembered', async ({ page }) => {
-    assert.equal(await page.locator('h1').innerText(), 'OneBot 模拟器')
-    assert.equal(await page.evaluate('document.documentElement.lang'), 'zh-CN')
-    assert.match(await page.locator('.top .hint').innerText(), /不是真实平台/)
-    await page.getByRole('button', { name: 'English' }).click()
-    await until(page, 'document.querySelector("h1").textContent === "OneBot simulator"')
-    assert.match(await page.locator('.top .hint').innerText(), /^Not the real platform/)
-    await page.reload()
-    await loaded(page)
-    assert.equal(await page.locator('h1').innerText(), 'OneBot simulator')
-    assert.equal(await page.evaluate('document.documentElement.lang'), 'en')
-  }, { locale: 'zh-CN' })
-
   onStage('both languages have every text', async ({ page }) => {
     const shape = await page.evaluate(`import(new URL('i18n.js', location.href)).then(({ texts }) => {
       const lines = all => Object.entries(all).flatMap(([key, text]) => typeof text === 'object'
@@ -293,23 +208,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     assert.deepEqual(shape.en, shape.zh)
     assert.ok(Array.isArray(shape.en) && shape.en.length > 40)
     assert.ok(shape.en.every(line => String(line).endsWith(' true')))
-  })
-
-  onStage('messages in other chats are counted until they are looked at', async ({ simulator, bot, page }) => {
-    const badge = page.locator(`[data-chat="group-${otherGroup}"] .badge`)
-    assert.equal(await badge.isVisible(), false)
-    await bot.send(otherGroup, 'one')
-    await bot.send(otherGroup, 'two')
-    await badge.filter({ hasText: /^2$/ }).waitFor()
-    assert.equal(await badge.getAttribute('aria-label'), '2 unread')
-    assert.equal(await page.title(), '(2) OneBot simulator')
-    assert.equal(await page.locator('.entry').first().getAttribute('data-chat'), `group-${otherGroup}`)
-    await page.locator(`[data-chat="group-${otherGroup}"]`).click()
-    await page.locator('#messages .theirs').nth(1).waitFor()
-    await badge.waitFor({ state: 'hidden' })
-    assert.equal(await page.title(), 'OneBot simulator')
-    simulator.say({ user: '777888', text: 'first' })
-    await page.locator('[data-chat="private-777888"] .badge').filter({ hasText: /^1$/ }).waitFor()
   })
 
   onStage('a narrow screen shows the list or the conversation, and never scrolls sideways', async ({ bot, page }) => {

@@ -96,17 +96,6 @@ describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('shows in the words of the relay why there is no key', async () => {
-    await stage.play('keys', async page => {
-      await page.getByRole('button', { name: 'New key' }).click()
-      const dialog = page.getByRole('dialog')
-      await dialog.getByLabel('Name').fill('ci')
-      await dialog.getByRole('button', { name: 'Create key' }).click()
-      await dialog.getByText('there is a key of this name already').waitFor()
-      await page.keyboard.press('Escape')
-    })
-  })
-
   test('makes a target that callers can use at once, changes it, and deletes it after a question', async () => {
     const { relay } = stage
     const key = 'the-secret-of-the-pipeline'
@@ -144,21 +133,6 @@ describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
       await rowOf(page, 'builds').waitFor({ state: 'detached' })
       assert.equal((await relay.send({ to: 'builds', msg: 'x' })).status, 404)
       assert.equal(await send(key, 'ops'), 200)
-    })
-  })
-
-  test('makes no secret for a key that may not use one any more', async () => {
-    await stage.play('keys', async page => {
-      await page.getByRole('button', { name: 'New key' }).click()
-      const dialog = page.getByRole('dialog')
-      await dialog.getByLabel('Name').fill('unsigned')
-      await dialog.getByText('Integrations (/hooks)').click()
-      await dialog.getByText('More limits').click()
-      await dialog.getByText('With a secret for signatures').click()
-      await dialog.getByText('Integrations (/hooks)').click()
-      await dialog.getByRole('button', { name: 'Create key' }).click()
-      await dialog.getByText('Copy it now').waitFor()
-      assert.equal(await dialog.getByLabel('Secret', { exact: true }).count(), 0)
     })
   })
 })

@@ -3,7 +3,6 @@ import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { isObject } from '../../../src/lib/shape'
 import { skip } from '../../support/browser'
-import { serve } from '../../support/listen'
 import { read } from '../../support/relay'
 import { until } from '../../support/until'
 import { useStage } from './stage'
@@ -116,17 +115,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   }
 
-  test('goes from tab to tab by keyboard, and its address says where it is', async () => {
-    await stage.play('overview', async page => {
-      await page.locator('#tab-overview').focus()
-      for (const tab of ['deliveries', 'send', 'integrations', 'keys', 'overview']) {
-        await page.keyboard.press('ArrowRight')
-        await page.locator(`#tab-${tab}[aria-selected=true]:focus`).waitFor()
-        await page.waitForURL(new RegExp(`#${tab}$`))
-      }
-    })
-  })
-
   test('speaks the language of the browser until somebody chooses one', async () => {
     await stage.playAlone('overview', async page => {
       // What the console has where nobody has chosen.
@@ -179,21 +167,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     await until('it is online again', async () => (await stage.relay.request('/readyz')).status === 200)
   })
 
-  test('says the numbers of each bar to the keyboard, and opens what a bar counts', async () => {
-    await fail('712', 'in this hour')
-    await stage.play('overview', async page => {
-      const bar = page.locator('.relay-bar[tabindex="0"]')
-      await bar.focus()
-      await page.keyboard.press('ArrowLeft')
-      await page.keyboard.press('End')
-      await page.locator('.relay-readout').getByText('Failed').waitFor()
-      assert.match(String(await bar.getAttribute('aria-label')), /^\d\d:00 – \d\d:00: \d+ sent, \d+ failed, \d+ unanswered$/)
-      await page.keyboard.press('Enter')
-      await page.waitForURL(/#deliveries\?since=/)
-      await page.locator('tr.record', { hasText: 'in this hour' }).waitFor()
-    })
-  })
-
   test('lists deliveries as they come, opens one beside the list by keyboard, and gives the focus back', async () => {
     await stage.play('deliveries', async page => {
       await page.locator('tr.record').first().waitFor()
@@ -242,28 +215,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await record.waitFor({ state: 'hidden' })
       await page.waitForURL(/#deliveries$/)
     }, { viewport: { width: 360, height: 800 } })
-  })
-
-  test('keeps up what somebody looks at far down, and leaves it where it is', async () => {
-    const { relay } = stage
-    const id = await fail('710', 'far down')
-    for (let count = 0; count < 150; count++) await relay.send({ group_id: '711', msg: `above ${count}` })
-    await stage.play('deliveries', async page => {
-      const row = page.locator('tr.record', { hasText: 'far down' })
-      await page.locator('tr.record').first().waitFor()
-      await until('it can be seen', async () => {
-        if (await row.count() > 0) return true
-        await page.evaluate('document.querySelector(".relay-window").scrollBy(0, 400)')
-        return false
-      })
-      await row.scrollIntoViewIfNeeded()
-      await row.getByText('Failed').waitFor()
-      const top = (await row.boundingBox())?.y
-      await relay.send({ group_id: '711', msg: 'one more' })
-      assert.equal((await relay.request(`/deliveries/${id}/retry`, { method: 'POST' })).status, 202)
-      await row.getByText('Sent', { exact: true }).waitFor()
-      assert.equal((await row.boundingBox())?.y, top)
-    })
   })
 
   test('finds deliveries by text and state, and retries all that are found, such as the rest of what was partly sent', async () => {
@@ -349,47 +300,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await queue.waitFor()
       await page.getByText('Needs attention').waitFor()
       simulator.mute('656', false)
-    })
-  })
-
-  test('is reached by no page of another origin', async t => {
-    const stranger = await serve(t, (_request, response) => response.setHeader('content-type', 'text/html').end('<title>stranger</title>'))
-    await stage.playAlone('overview', async page => {
-      const url = new URL(page.url()).origin
-      const script = `new Promise(resolve => {
-        const socket = new WebSocket(${JSON.stringify(url.replace('http', 'ws'))} + '/status')
-        socket.onopen = () => resolve('open')
-        socket.onerror = () => resolve('refused')
-      })`
-      await page.goto(`${stranger}/`)
-      assert.equal(await page.evaluate(script), 'refused')
-      await page.goto(`${url}/`)
-      assert.equal(await page.evaluate(script), 'open')
-    })
-  })
-
-  test('says why a record can no longer be read', async () => {
-    const body = JSON.stringify({ group_id: '123456', msg: 'later', send_at: 3600 })
-    const id = (await stage.relay.request('/webhook', { method: 'POST', body })).headers.get('x-request-id') ?? ''
-    await stage.play(`deliveries/${id}`, async page => {
-      await page.getByText('It waits for its time.').waitFor()
-      assert.equal((await stage.relay.request(`/deliveries/${id}`, { method: 'DELETE' })).status, 200)
-      await page.getByRole('alert').getByText('Failed: no such delivery').waitFor()
-    })
-  })
-
-  test('moves a time range on as time passes, and keeps one of one\'s own while it is changed', async () => {
-    await send('715', 'an hour ago')
-    await stage.playAlone('deliveries?target=group:715&range=1h', async page => {
-      await page.locator('tr.record', { hasText: 'an hour ago' }).waitFor()
-      await page.clock.setFixedTime(Date.now() + 7_200_000)
-      await page.getByText('No delivery matches these filters.').waitFor()
-      await page.getByRole('combobox', { name: 'Time range: Last hour' }).press('Enter')
-      await page.getByRole('option', { name: 'From … to …' }).click()
-      const from = page.getByLabel('From', { exact: true })
-      await from.press('Backspace')
-      await page.waitForURL(/range=custom$/)
-      await from.waitFor()
     })
   })
 })

@@ -106,29 +106,6 @@ describe('the tab Send', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('says why nothing was sent where a file was changed after it had been chosen', async () => {
-    const folder = temporaryFolder()
-    const path = join(folder, 'build.log')
-    await writeFile(path, 'a')
-    await stage.playAlone('send', async page => {
-      await type(page, 'ops')
-      await page.getByLabel('Pictures and files').setInputFiles(path)
-      await writeFile(path, 'more of it')
-      await button(page).click()
-      await page.getByRole('alert').getByText('build.log cannot be read').waitFor()
-    })
-  })
-
-  test('keeps what is being written while another tab is shown', async () => {
-    await stage.play('send', async page => {
-      await textOf(page).fill('half a message')
-      await page.locator('#tab-overview').click()
-      await page.locator('#pane-overview .relay-panel > div').waitFor()
-      await page.locator('#tab-send').click()
-      assert.equal(await textOf(page).inputValue(), 'half a message')
-    })
-  })
-
   test('says why a part of a message did not reach one of several targets', async () => {
     const fault = stage.relay.simulator.fault({ fault: { kind: 'refuse', wording: 'too fast' }, target: '777', times: Infinity })
     await stage.play('send', async page => {
