@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { startRelay, type TestRelay } from '../support/relay'
+import { relayFor, startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { record, records } from './support/json'
 import { code, marked, pageAt, repository, table, versions, type Page } from './support/pages'
@@ -50,8 +50,7 @@ describe('the table of outcomes', () => {
 })
 
 test('the examples of GET /statusz and GET /queues show a paused target, and a held one, as they are', async t => {
-  const relay = await startRelay({ config: { chatApiMaxRetries: 0, chatPauseAfter: 1 } })
-  t.after(() => relay.stop())
+  const relay = await relayFor(t, { config: { chatApiMaxRetries: 0, chatPauseAfter: 1 } })
   relay.simulator.fault({ fault: { kind: 'refuse', wording: '群聊不存在' } })
   assert.equal((await relay.send({ group_id: '1002', msg: 'hello' })).status, 502)
   const answer = async (path: string) => record(record(await (await relay.request(path)).json()).data)

@@ -2,15 +2,14 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { startRelay } from '../support/relay'
+import { relayFor } from '../support/relay'
 import { cells, repository } from './support/pages'
 
 const pages = ['docs/doors/onebot.md', 'docs/zh/doors/onebot.md'].map(path => ({ path, text: readFileSync(join(repository, path), 'utf8') }))
 
 describe('the page for scripts that know OneBot 11', () => {
   test('names actions that are there, and has a location for nginx that leads to the calls and not to the WebSocket', async t => {
-    const relay = await startRelay()
-    t.after(() => relay.stop())
+    const relay = await relayFor(t)
     for (const { path, text } of pages) {
       const rows = text.split('\n').filter(line => line.startsWith('|')).map(line => cells(line)[0] ?? '')
       const names = rows.flatMap(cell => [...cell.matchAll(/`([a-z_]+)`/g)].map(([, name = '']) => name)).filter(name => name !== 'retcode' && name !== 'cqhttp')

@@ -5,10 +5,9 @@ import { readFile } from 'node:fs/promises'
 import { json } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { isObject, type JsonObject } from '../../src/lib/shape'
-import { relayFor } from '../integration/webhook/support'
 import { serve } from '../support/listen'
 import { assertConforming, document, documentedPath, documentedPaths, fieldsOf, methods, placeOf, schemaProblems, source, type Place } from '../support/openapi'
-import { read } from '../support/relay'
+import { read, relayFor } from '../support/relay'
 
 const group = '123456'
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, afterEach, before } from 'node:test'
+import { after, afterEach, before, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import * as relay from '../../src'
@@ -53,6 +53,13 @@ export interface TestRelay {
   /** Gives the relay another configuration, as an edit on Koishi's config page does. It only has an effect when something differs. */
   update: (config: relay.Config) => Promise<void>
   stop: () => Promise<void>
+}
+
+/** A relay for one test. */
+export async function relayFor(t: TestContext, options?: RelayOptions): Promise<TestRelay> {
+  const relay = await startRelay(options)
+  t.after(() => relay.stop())
+  return relay
 }
 
 /** A relay for the tests of a file, to be used once they run. */

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { isObject } from '../../../src/lib/shape'
-import { read, startRelay, type TestRelay } from '../../support/relay'
+import { read, relayFor, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { ConsoleClient, startWithConsole } from './support'
 
@@ -54,17 +54,11 @@ describe('where the console knows its users', () => {
   })
 })
 
-describe('where there is no console', () => {
-  test('the relay loads and sends, and its bundle asks for nothing of the console', async () => {
-    const relay = await startRelay()
-    try {
-      assert.equal((await relay.send({ group_id: '123456', msg: 'hello' })).status, 200)
-      const { body } = await read(await relay.request('/statusz'))
-      assert(!JSON.stringify(body).includes('console'))
-    } finally {
-      await relay.stop()
-    }
-    const bundle = await readFile(join(resolve(import.meta.dirname, '../../..'), 'lib/index.js'), 'utf8')
-    assert(!/require\("@koishijs\/(?:plugin-console|console|client)"\)/.test(bundle))
-  })
+test('where there is no console the relay loads and sends, and its bundle asks for nothing of the console', async t => {
+  const relay = await relayFor(t)
+  assert.equal((await relay.send({ group_id: '123456', msg: 'hello' })).status, 200)
+  const { body } = await read(await relay.request('/statusz'))
+  assert(!JSON.stringify(body).includes('console'))
+  const bundle = await readFile(join(resolve(import.meta.dirname, '../../..'), 'lib/index.js'), 'utf8')
+  assert(!/require\("@koishijs\/(?:plugin-console|console|client)"\)/.test(bundle))
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startRelay } from '../../support/relay'
+import { relayFor } from '../../support/relay'
 import { group, post, texts } from './support'
 
 /** Whether the engine of the templates is in memory. */
@@ -9,15 +9,11 @@ function isEngineLoaded(): boolean {
 }
 
 // This is a file of its own, because whatever is loaded once in a process stays loaded.
-test('the engine of the templates is loaded with the first hook, and a bot that gets none does without', async () => {
-  const relay = await startRelay()
-  try {
-    assert.equal((await relay.send({ group_id: group, msg: 'a' })).status, 200)
-    assert.equal(isEngineLoaded(), false)
-    assert.equal((await post(relay, `message/group:${group}`, { text: 'b' })).status, 200)
-    assert.equal(isEngineLoaded(), true)
-    assert.deepEqual(texts(relay), ['a', 'b'])
-  } finally {
-    await relay.stop()
-  }
+test('the engine of the templates is loaded with the first hook, and a bot that gets none does without', async t => {
+  const relay = await relayFor(t)
+  assert.equal((await relay.send({ group_id: group, msg: 'a' })).status, 200)
+  assert.equal(isEngineLoaded(), false)
+  assert.equal((await post(relay, `message/group:${group}`, { text: 'b' })).status, 200)
+  assert.equal(isEngineLoaded(), true)
+  assert.deepEqual(texts(relay), ['a', 'b'])
 })

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { fieldsOf } from '../../../src/lib/shape'
 import type { Config } from '../../../src/config/schema'
-import { read, type Reply, type TestRelay } from '../../support/relay'
-import { failureOf, group, idsOf, outline, relayFor } from '../webhook/support'
+import { read, relayFor, type Reply, type TestRelay } from '../../support/relay'
+import { failureOf, group, idsOf, outline } from '../webhook/support'
 
 const log = Array.from({ length: 1000 }, (_, index) => `line ${String(index).padStart(4, '0')} xxxxxxxxx\n`).join('')
 const lines = log.split('\n')

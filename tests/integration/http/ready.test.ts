@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { temporaryFolder } from '../../support/folder'
-import { read, startRelay } from '../../support/relay'
+import { read, relayFor } from '../../support/relay'
 import { post } from '../hooks/support'
 
 describe('GET /readyz with a database', () => {
@@ -22,8 +22,7 @@ describe('GET /readyz with a database', () => {
     test(`${what} says that the database does not answer, as a message with a key is told`, async t => {
       const path = join(temporaryFolder(), 'koishi.db')
       writeFileSync(path, content)
-      const relay = await startRelay()
-      t.after(() => relay.stop())
+      const relay = await relayFor(t)
       relay.app.plugin(driver, { path })
       const { status, body } = await read(await relay.request('/readyz'))
       assert.deepEqual([status, body.msg], [503, 'not ready: the database of the bot does not answer'])

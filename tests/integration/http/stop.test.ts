@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { describe, test, type TestContext } from 'node:test'
-import { apiKey, startRelay, type TestRelay } from '../../support/relay'
+import { apiKey, relayFor, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { group, outline, sends, upload as uploadFile } from '../webhook/support'
 import { assertFailure, multipart, Wire } from './support'
 
-/** A relay for each test. Those that look at no log run at the same time, because they wait for seconds. */
-async function withRelay(t: TestContext): Promise<TestRelay> {
-  const relay = await startRelay({ config: { chatApiTimeout: 30, chatApiMaxRetries: 0 } })
-  t.after(() => relay.stop())
-  return relay
-}
+const withRelay = (t: TestContext): Promise<TestRelay> => relayFor(t, { config: { chatApiTimeout: 30, chatApiMaxRetries: 0 } })
 
 const message = '{"group_id":"123456","msg":"x"}'
 const webhook = ['POST /webhook HTTP/1.1', 'Host: relay', `X-API-Key: ${apiKey}`]

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { useRelay, type TestRelay } from '../../support/relay'
+import { relayFor, useRelay, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
-import { call, failureOf, group, linkServer, messageIdOf, only, relayFor, seen, sends, sha256, upload, user } from './support'
+import { call, failureOf, group, linkServer, messageIdOf, only, seen, sends, sha256, upload, user } from './support'
 
 const relay = useRelay({ config: { chatApiTimeout: 0.5, chatApiMaxRetries: 0 } })
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { otherBot, OtherBot } from '../../support/other-bot'
 import { until } from '../../support/until'
-import { call, messageIdOf, oneBot, relayFor } from './support'
+import { relayFor } from '../../support/relay'
+import { call, messageIdOf, oneBot } from './support'
 
 /** What the other platform was asked to take back. */
 const recalled: string[][] = []

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { isObject } from '../../../src/lib/shape'
 import { apiKey, type TestRelay } from '../../support/relay'
 
-export { group, idsOf, linkServer, oneBot, only, relayFor, sends, sha256, upload, user } from '../webhook/support'
+export { group, idsOf, linkServer, oneBot, only, sends, sha256, upload, user } from '../webhook/support'
 
 /** An answer to a call. */
 export interface CallReply {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { requestOf } from '../../../src/platform/onebot/adapter'
 import { SendError } from '../../../src/platform/port'
 import { text } from '../../support/items'
-import { startRelay } from '../../support/relay'
+import { relayFor } from '../../support/relay'
 import { begin, deliveredId, stage } from './stage'
 
 const target = { kind: 'group', id: '123456' } as const
@@ -13,8 +13,7 @@ describe('an answer that is neither a clear yes nor a clear no', () => {
   const answers = [{ status: 'ok', data: { message_id: 1 } }, { status: 'async', retcode: 1, data: null }]
 
   test('is told as no answer, and the message is there once', async t => {
-    const relay = await startRelay({ config, simulator: { history: false } })
-    t.after(() => relay.stop())
+    const relay = await relayFor(t, { config, simulator: { history: false } })
     await Promise.all(answers.map(async (answer, index) => {
       const group = String(600_000 + index)
       relay.simulator.fault({ fault: { kind: 'answer', answer }, target: group })

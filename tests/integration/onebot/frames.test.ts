@@ -6,7 +6,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { WebSocket } from 'ws'
 import { guardConnections } from '../../../src/platform/onebot/guard'
 import { Presence } from '../../../src/platform/bots'
-import { startRelay } from '../../support/relay'
+import { relayFor } from '../../support/relay'
 import { until } from '../../support/until'
 import { addReverse, botOf, startApp, startPair, startSimulator, untilSends, untilStatus, type TestApp } from './support'
 
@@ -33,8 +33,7 @@ function droppedOf(logs: readonly string[]): string[] {
 
 describe('frames that are no OneBot 11', { concurrency: 4 }, () => {
   test('are dropped from the first one on, with one line in the log, and the relay sends', async t => {
-    const relay = await startRelay({ simulator: { firstFrames: frames } })
-    t.after(() => relay.stop())
+    const relay = await relayFor(t, { simulator: { firstFrames: frames } })
     for (const frame of frames) relay.simulator.transmit(frame)
     const { status, body } = await relay.send({ group_id: '123456', msg: 'a' })
     assert.equal(status, 200, body.msg)

@@ -14,7 +14,7 @@ import { watchLogins } from '../../../src/platform/onebot/login'
 import { wireEvents } from '../../../src/platform/onebot/wire'
 import type { Account, LoadedItem } from '../../../src/platform/port'
 import { listen, serve } from '../../support/listen'
-import { startRelay, type TestRelay } from '../../support/relay'
+import { relayFor, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { group, text } from '../../support/items'
 import { addForward } from '../../support/onebot'
@@ -60,8 +60,7 @@ describe('at the front door', () => {
   }
 
   test('an account that is kicked is offline at once, with the words of the platform, and back with the next heartbeat', async t => {
-    const relay = await startRelay({ simulator: { heartbeatInterval: 50 } })
-    t.after(() => relay.stop())
+    const relay = await relayFor(t, { simulator: { heartbeatInterval: 50 } })
     const { simulator } = relay
     const bot = { platform: 'onebot', self_id: '10000', since: true }
     simulator.turn('loggedOut', true)
@@ -82,8 +81,7 @@ describe('at the front door', () => {
   })
 
   test('the account that is online is chosen, unless the target names one', async t => {
-    const relay = await startRelay({ simulator: { heartbeatInterval: 50 } })
-    t.after(() => relay.stop())
+    const relay = await relayFor(t, { simulator: { heartbeatInterval: 50 } })
     const second = await startSimulator(t, { selfId: '20002' })
     const fork = addForward(relay.app, second.endpoint, { selfId: '20002' })
     t.after(() => fork.dispose())

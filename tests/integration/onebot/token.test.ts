@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Simulator } from '../../../simulator'
 import { addForward } from '../../support/onebot'
-import { startRelay } from '../../support/relay'
+import { relayFor } from '../../support/relay'
 import { until } from '../../support/until'
 
 for (const profile of ['napcat', 'llbot'] as const) {
   test(`a token that ${profile} refuses is told as the cause`, async t => {
-    const relay = await startRelay()
-    t.after(() => relay.stop())
+    const relay = await relayFor(t)
     const other = await Simulator.start({ selfId: '20000', token: 'the-right-token', profile })
     t.after(() => other.close())
     const fork = addForward(relay.app, other.endpoint, { selfId: '20000', token: 'another-token' })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Call } from '../../../simulator/types'
-import { useRelay } from '../../support/relay'
-import { batchOf, group, only, outline, relayFor, sends, sha256, shape, user, type BatchData } from './support'
+import { relayFor, useRelay } from '../../support/relay'
+import { batchOf, group, only, outline, sends, sha256, shape, user, type BatchData } from './support'
 
 const retries = 1
 const relay = useRelay({ config: { chatApiTimeout: 5, chatApiMaxRetries: retries } })

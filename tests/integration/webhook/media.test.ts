@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { afterEach, describe, test } from 'node:test'
 import type { MediaForm } from '../../../simulator/types'
 import { fieldsOf } from '../../../src/lib/shape'
-import { apiKey, read, useRelay, type TestRelay } from '../../support/relay'
-import { batchOf, failureOf, group, idsOf, linkServer, only, relayFor, sends, sha256, upload, user } from './support'
+import { apiKey, read, relayFor, useRelay, type TestRelay } from '../../support/relay'
+import { batchOf, failureOf, group, idsOf, linkServer, only, sends, sha256, upload, user } from './support'
 
 const types = ['image', 'video', 'file'] as const
 const bytes = randomBytes(100_000)

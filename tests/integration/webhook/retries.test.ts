@@ -1,9 +1,9 @@
 import OneBotBot from '@koishijs/plugin-adapter-onebot'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startRelay, useRelay, type Reply, type TestRelay } from '../../support/relay'
+import { relayFor, useRelay, type Reply, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
-import { failureOf, idsOf, only, relayFor, sends } from './support'
+import { failureOf, idsOf, only, sends } from './support'
 
 // How often a call is made, and what becomes of it, is in tests/unit/relay/attempt.test.ts; here is what depends on calls of OneBot.
 
@@ -32,18 +32,14 @@ describe('answers', () => {
     assert.equal(sends(relay).length, 1)
   })
 
-  test('reach whoever they belong to, of a hundred at once, also where one comes twice', async () => {
+  test('reach whoever they belong to, of a hundred at once, also where one comes twice', async t => {
     const texts = Array.from({ length: 100 }, (_, index) => `message ${index}`)
-    const own = await startRelay({ config: { chatApiTimeout: 5 } })
-    try {
-      own.simulator.fault({ fault: { kind: 'duplicate-answer' } })
-      const replies = await Promise.all(texts.map((msg, index) => own.send({ group_id: 1000 + index, msg })))
-      const texted = new Map(own.simulator.ledger.map(({ messageId, text, target }) => [String(messageId), `${target.id} ${text}`]))
-      assert.equal(own.simulator.ledger.length, 100)
-      assert.deepEqual(replies.map(reply => texted.get(only(idsOf(reply)))), texts.map((msg, index) => `${1000 + index} ${msg}`))
-    } finally {
-      await own.stop()
-    }
+    const own = await relayFor(t, { config: { chatApiTimeout: 5 } })
+    own.simulator.fault({ fault: { kind: 'duplicate-answer' } })
+    const replies = await Promise.all(texts.map((msg, index) => own.send({ group_id: 1000 + index, msg })))
+    const texted = new Map(own.simulator.ledger.map(({ messageId, text, target }) => [String(messageId), `${target.id} ${text}`]))
+    assert.equal(own.simulator.ledger.length, 100)
+    assert.deepEqual(replies.map(reply => texted.get(only(idsOf(reply)))), texts.map((msg, index) => `${1000 + index} ${msg}`))
   })
 })
 

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test'
 import type { Call, LedgerEntry } from '../../../simulator/types'
 import { isString, listOf } from '../../../src/lib/shape'
 import { serve } from '../../support/listen'
-import { read, startRelay, type RelayOptions, type Reply, type TestRelay } from '../../support/relay'
+import { read, type Reply, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
 export const group = '123456'
@@ -103,13 +103,6 @@ export async function upload(relay: Pick<TestRelay, 'request'>, name: string, by
   assert.equal(status, 200, msg)
   assert(typeof path === 'string')
   return path
-}
-
-/** A relay for one test. */
-export async function relayFor(t: TestContext, options?: RelayOptions): Promise<TestRelay> {
-  const relay = await startRelay(options)
-  t.after(() => relay.stop())
-  return relay
 }
 
 /** The bot that the adapter connected to the simulator. */
