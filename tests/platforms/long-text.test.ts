@@ -1,66 +1,43 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import type { LongText } from '../../src/message/model'
+import { test } from 'node:test'
 import type { TestRelay } from '../support/relay'
 import { channel, DiscordServer } from './discord'
 import { group, Telegram } from './telegram'
 
 const log = Array.from({ length: 1000 }, (_, index) => `line ${String(index).padStart(4, '0')} xxxxxxxxx\n`).join('')
+const config = { longText: 'divide' } as const
 
-/** What members see of a long text, and the names of its files. */
-type See = (longText: LongText, send: (relay: TestRelay, to: string) => Promise<void>) => Promise<{ texts: string[], files: string[] }>
-
-const platforms: Record<string, { most: number, see: See }> = {
-  Telegram: {
-    most: 4096,
-    see: async (longText, send) => {
-      const telegram = await Telegram.start()
-      const relay = await telegram.relay({ longText })
-      await send(relay, `telegram:group:${group}`)
-      await relay.stop()
-      await telegram.server.stop()
-      return {
-        texts: telegram.messages.map(({ text }) => text).filter(Boolean),
-        files: telegram.messages.flatMap(({ files = [] }) => files.map(({ name }) => name)),
-      }
-    },
-  },
-  Discord: {
-    most: 2000,
-    see: async (longText, send) => {
-      const discord = await DiscordServer.start()
-      const relay = await discord.relay({ longText })
-      await send(relay, `discord:group:${channel}`)
-      await relay.stop()
-      await discord.api.stop()
-      return {
-        texts: discord.shown.map(({ content }) => content).filter(Boolean),
-        files: discord.shown.flatMap(({ files }) => files.map(({ name }) => name)),
-      }
-    },
-  },
+/** A platform with a relay, where a message goes, and the texts that members see. */
+interface Stage {
+  relay: TestRelay
+  to: string
+  texts: () => string[]
+  stop: () => Promise<void>
 }
 
-for (const [name, { most, see }] of Object.entries(platforms)) {
-  describe(`a log of 20,000 characters on ${name}`, () => {
-    const send = async (relay: TestRelay, to: string): Promise<void> => {
-      const { status, body } = await relay.send({ to, msg: log })
-      assert.equal(status, 200, body.msg)
-    }
-
-    test('is divided at its lines', async () => {
-      const { texts, files } = await see('divide', send)
-      assert.deepEqual(files, [])
-      assert.equal(texts.length, Math.ceil(1000 / Math.floor((most - 8) / 20)))
-      const lines = texts.flatMap((text, index) => {
-        assert(text.length <= most && text.startsWith(`(${index + 1}/${texts.length})\n`), text.slice(0, 20))
-        return text.split('\n').slice(1)
-      })
-      assert.deepEqual(lines, log.trimEnd().split('\n'))
+for (const [name, most, start] of [
+  ['Telegram', 4096, async () => {
+    const telegram = await Telegram.start()
+    const texts = (): string[] => telegram.messages.map(({ text }) => text)
+    return { relay: await telegram.relay(config), to: `telegram:group:${group}`, texts, stop: () => telegram.server.stop() }
+  }],
+  ['Discord', 2000, async () => {
+    const discord = await DiscordServer.start()
+    const texts = (): string[] => discord.shown.map(({ content }) => content)
+    return { relay: await discord.relay(config), to: `discord:group:${channel}`, texts, stop: () => discord.api.stop() }
+  }],
+] satisfies [string, number, () => Promise<Stage>][]) {
+  test(`a log of 20,000 characters is divided at its lines on ${name}`, async () => {
+    const { relay, to, texts, stop } = await start()
+    const { status, body } = await relay.send({ to, msg: log })
+    await relay.stop()
+    await stop()
+    assert.equal(status, 200, body.msg)
+    assert.equal(texts().length, Math.ceil(1000 / Math.floor((most - 8) / 20)))
+    const lines = texts().flatMap((text, index, { length }) => {
+      assert(text.length <= most && text.startsWith(`(${index + 1}/${length})\n`), text.slice(0, 20))
+      return text.split('\n').slice(1)
     })
-
-    test('is its beginning and a file', async () => {
-      assert.deepEqual(await see('file', send), { texts: [log.slice(0, 999)], files: ['message.txt'] })
-    })
+    assert.deepEqual(lines, log.trimEnd().split('\n'))
   })
 }

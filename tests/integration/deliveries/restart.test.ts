@@ -68,17 +68,6 @@ describe('a relay', { concurrency: 2 }, () => {
       }
     },
 
-    async 'an Idempotency-Key is remembered, with its answer'(relay, chat) {
-      const ask = (): Promise<Reply> => relay.api.post({ group_id: chat, msg: 'hello' }, { 'idempotency-key': chat })
-      const first = await ask()
-      return async () => {
-        const second = await ask()
-        assert.equal(second.headers.get('idempotent-replayed'), 'true')
-        assert.deepEqual([second.status, second.data], [first.status, first.data])
-        assert.deepEqual(relay.texts(chat), ['hello'])
-      }
-    },
-
     async 'a request with a key that only waited in its queue is sent when it comes again'(relay, chat) {
       const ask = (): Promise<Reply> => relay.api.post({ group_id: chat, msg: 'second' }, { 'idempotency-key': chat })
       relay.simulator.fault({ fault: { kind: 'silent' }, target: chat })
@@ -92,22 +81,6 @@ describe('a relay', { concurrency: 2 }, () => {
         assert.equal(again.status, 200)
         assert.equal(again.headers.get('idempotent-replayed'), null)
         assert.deepEqual(relay.texts(chat), ['second'])
-      }
-    },
-
-    async 'a request with a key whose caller was waiting is looked up when it comes again'(relay, chat) {
-      const ask = (): Promise<Reply> => relay.api.post({ group_id: chat, messages: [{ msg: 'hello' }] }, { 'idempotency-key': chat })
-      relay.simulator.fault({ fault: { kind: 'lost-answer' }, target: chat })
-      const interrupted = assert.rejects(ask())
-      await until('it has left', () => calls(relay, chat) === 1)
-      return async () => {
-        await interrupted
-        assert.deepEqual(await relay.states(chat), ['unanswered'])
-        const again = await ask()
-        assert.equal(again.status, 200)
-        assert.equal(again.headers.get('idempotent-replayed'), 'true')
-        assert.equal(again.headers.get('relay-outcome'), 'sent')
-        assert.deepEqual(relay.texts(chat), ['hello'])
       }
     },
   })
