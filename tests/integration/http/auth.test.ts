@@ -72,7 +72,6 @@ describe('the API key', () => {
     assertFailure(await wire.answer(), 401)
     wire.send([...head, 'X-API-Key: other', 'X-API-Key: other', `Authorization: Bearer ${apiKey}`])
     assertFailure(await wire.answer(), 405)
-    wire.socket.destroy()
   })
 
   // Each route with its own methods is in access.test.ts.
@@ -92,7 +91,6 @@ describe('the API key', () => {
     }
     wire.send(['GET /webhook HTTP/1.1', 'Host: relay', 'X-API-Key: schl\xfcssel'])
     assertFailure(await wire.answer(), 401)
-    wire.socket.destroy()
     await relay.reload()
   })
 })
@@ -106,7 +104,6 @@ describe('without the key', () => {
     await wire.pour(Buffer.alloc(1_000_000, 'x'), 20)
     wire.send(['GET /healthz HTTP/1.1', 'Host: relay'])
     assert.equal((await wire.answer()).status, 200)
-    wire.socket.destroy()
   })
 
   test('an upload leaves nothing behind', async () => {
@@ -114,7 +111,6 @@ describe('without the key', () => {
     const body = multipart([['a.txt', 'abc'.repeat(100_000)]])
     wire.send(['POST /upload HTTP/1.1', 'Host: relay', 'Content-Type: multipart/form-data; boundary=limit', `Content-Length: ${body.length}`], body)
     assertFailure(await wire.answer(), 401)
-    wire.socket.destroy()
     await assert.rejects(readdir(relay.uploadDir), { code: 'ENOENT' })
   })
 

@@ -64,7 +64,6 @@ describe('a signed link', () => {
         assert.equal(answer.status, 200)
         assert.equal(answer.headers.get('content-length'), String(bytes.length))
       }
-      wire.socket.destroy()
     })
   }
 
@@ -129,5 +128,4 @@ test('whatever stands in the path, a link without a signature gives nothing', as
     wire.send([`GET /relay/media/${path} HTTP/1.1`, 'Host: relay'])
     assertFailure(await wire.answer(), 401)
   }
-  wire.socket.destroy()
 })

@@ -302,12 +302,10 @@ describe('a request is refused, and nothing of it stays:', () => {
       const wire = await Wire.open(relay.url)
       wire.send([`PUT /send/${path} HTTP/1.1`, 'Host: relay', 'X-API-Key: the-secret-of-narrow', 'Content-Length: 5000', 'Content-Type: image/png'])
       assertFailure(await wire.answer(), 403, `this key may not send to ${path.includes('both') ? 'both' : `private:${user}`}`)
-      wire.socket.destroy()
     }
     const wire = await Wire.open(relay.url)
     wire.send(['PUT /send/nobody HTTP/1.1', 'Host: relay', 'X-API-Key: the-secret-of-narrow', 'Content-Length: 5000', 'Content-Type: image/png'])
     assertFailure(await wire.answer(), 404)
-    wire.socket.destroy()
     assert.deepEqual(await stored(), before)
     const allowed = await fetch(`${relay.url}/send/ops`, { method: 'POST', body: 'a', headers: { authorization: 'Bearer the-secret-of-narrow' } })
     assert.equal(allowed.status, 200)
@@ -336,13 +334,11 @@ describe('on the wire', () => {
       assert.equal((await wire.answer()).status, 200)
       assert.deepEqual(seen(), [expected])
     }
-    wire.socket.destroy()
     const polite = await Wire.open(relay.url)
     polite.send(head('ops/b.log', 'Content-Length: 3', 'Expect: 100-continue'))
     await polite.continued()
     polite.socket.write('abc')
     assert.equal((await polite.answer()).status, 200)
-    polite.socket.destroy()
   })
 
   test('a form whose long texts would make more than 1,000 items with their files is refused', async t => {
@@ -381,7 +377,6 @@ describe('on the wire', () => {
     }
     wire.send(head('ops', 'Content-Length: 1'), 'a')
     assert.equal((await wire.answer()).status, 200)
-    wire.socket.destroy()
     assert.deepEqual(await stored(), before)
   })
 })

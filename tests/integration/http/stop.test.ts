@@ -67,7 +67,6 @@ describe('when the bot is going to end', () => {
     await end
     assert(performance.now() - start < 5_000)
     assert.deepEqual(await readdir(relay.uploadDir), [])
-    for (const wire of [call, running, kept, slow]) wire.socket.destroy()
   })
 
   test('what ends in time is answered as ever, and then there is nothing to wait for', async t => {
@@ -84,8 +83,6 @@ describe('when the bot is going to end', () => {
     assert.equal((await wire.answer()).status, 200)
     await end
     assert(performance.now() - start < 3_000)
-    wire.socket.destroy()
-    running.socket.destroy()
   })
 
   test('nothing under way is nothing to wait for, also after clients that pipelined and went away', async t => {
@@ -103,32 +100,13 @@ describe('when the bot is going to end', () => {
   })
 })
 
-describe('when the plugin is unloaded', { concurrency: true }, () => {
-  test('its paths are gone at once, and what is under way is answered within five seconds', async t => {
-    const relay = await withRelay(t)
-    const [call, running, kept] = [await openCall(relay), await openUpload(relay), await idle(relay)]
-    const start = performance.now()
-    relay.unload()
-    for (const path of ['/healthz', '/webhook', '/upload', '/media/x/y']) {
-      kept.send([`GET ${path} HTTP/1.1`, 'Host: relay'])
-      const { status, headers } = await kept.answer()
-      assert.deepEqual([status, headers.get('x-request-id')], [404, undefined])
-    }
-    assert.equal(relay.simulator.connections, 1)
-    assertFailure(await call.answer(), 504)
-    assertFailure(await running.answer(), 503)
-    assert(performance.now() - start < 5_000)
-    for (const wire of [call, running, kept]) wire.socket.destroy()
-  })
-
-  test('a batch that is under way is sent to its end', async t => {
-    const relay = await withRelay(t)
-    relay.simulator.fault({ fault: { kind: 'late', ms: 200 } })
-    const url = await uploadFile(relay, 'x.png', 'PNG')
-    const reply = relay.send({ group_id: group, messages: [{ msg: 'a' }, { type: 'video', url }, { type: 'file', url }] })
-    await relay.simulator.until(() => sends(relay).length === 1)
-    relay.unload()
-    assert.equal((await reply).status, 200)
-    assert.deepEqual(outline(relay), ['a', '[video]', '[file]'])
-  })
+test('when the plugin is unloaded a batch that is under way is sent to its end', async t => {
+  const relay = await withRelay(t)
+  relay.simulator.fault({ fault: { kind: 'late', ms: 200 } })
+  const url = await uploadFile(relay, 'x.png', 'PNG')
+  const reply = relay.send({ group_id: group, messages: [{ msg: 'a' }, { type: 'video', url }, { type: 'file', url }] })
+  await relay.simulator.until(() => sends(relay).length === 1)
+  relay.unload()
+  assert.equal((await reply).status, 200)
+  assert.deepEqual(outline(relay), ['a', '[video]', '[file]'])
 })

@@ -11,7 +11,7 @@ export interface RawAnswer {
   body: string
 }
 
-/** A connection on which a test sends what no polite client would. */
+/** A connection on which a test sends what no polite client would. It ends with its server at the latest. */
 export class Wire {
   private received = Buffer.alloc(0)
   private error: unknown
