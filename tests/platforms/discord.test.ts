@@ -313,36 +313,32 @@ describe('a limit', () => {
   })
 })
 
-describe('across a restart', () => {
-  test('what was accepted before the first login arrives after it, as the token names the account', async () => {
-    adapter.dispose()
-    discord.isOpen = false
-    load(relay.app)
-    assert.equal(bot()?.sid, `discord:${botId}`)
-    const id = await queue({ msg: 'early', self_id: botId })
-    discord.isOpen = true
-    assert.equal((await reaches(id, 'sent')).bot, `discord:${botId}`)
-    assert.deepEqual(discord.shown.map(({ content }) => content), ['early'])
-  })
+test('across a restart what was accepted before the first login arrives after it, as the token names the account', async () => {
+  adapter.dispose()
+  discord.isOpen = false
+  load(relay.app)
+  assert.equal(bot()?.sid, `discord:${botId}`)
+  const id = await queue({ msg: 'early', self_id: botId })
+  discord.isOpen = true
+  assert.equal((await reaches(id, 'sent')).bot, `discord:${botId}`)
+  assert.deepEqual(discord.shown.map(({ content }) => content), ['early'])
 })
 
-describe('a command', () => {
-  test('is posted as it was typed, and answered in its own thread or channel', async () => {
-    const callback = await PlatformServer.start(() => ({ body: { reply: '**pong**' } }))
-    await relay.update({ ...config, commandCallbackUrl: callback.url, commands: [{ name: 'status' }, { name: 'deploy' }] })
-    const typed = `/status &lt;b&gt; <b>x</b> <@${botId}> <:ok:216154654256398347>`
-    discord.say(typed, { channel_id: thread })
-    discord.say('/deploy now', { member: undefined, webhook_id: '5' })
-    discord.say('/status', { guild_id: undefined, member: undefined, channel_id: direct })
-    discord.say('/status', { author: { id: botId, username: 'relay' } })
-    await until('all are answered', () => discord.shown.length === 3)
-    await callback.stop()
-    assert.deepEqual(callback.calls.map(({ fields: body }) => [body.raw_message, body.group_id, body.user_id]).sort(), [
-      ['/deploy now', channel, user], [`/status &lt;b&gt; <b>x</b> @${botId} :ok:`, thread, user], ['/status', undefined, user],
-    ])
-    assert.deepEqual(discord.shown.map(each => each.channel).sort(), [channel, direct, thread].sort())
-    assert(discord.shown.every(({ content }) => seen(content) === '**pong**'))
-  })
+test('a command is posted as it was typed, and answered in its own thread or channel', async () => {
+  const callback = await PlatformServer.start(() => ({ body: { reply: '**pong**' } }))
+  await relay.update({ ...config, commandCallbackUrl: callback.url, commands: [{ name: 'status' }, { name: 'deploy' }] })
+  const typed = `/status &lt;b&gt; <b>x</b> <@${botId}> <:ok:216154654256398347>`
+  discord.say(typed, { channel_id: thread })
+  discord.say('/deploy now', { member: undefined, webhook_id: '5' })
+  discord.say('/status', { guild_id: undefined, member: undefined, channel_id: direct })
+  discord.say('/status', { author: { id: botId, username: 'relay' } })
+  await until('all are answered', () => discord.shown.length === 3)
+  await callback.stop()
+  assert.deepEqual(callback.calls.map(({ fields: body }) => [body.raw_message, body.group_id, body.user_id]).sort(), [
+    ['/deploy now', channel, user], [`/status &lt;b&gt; <b>x</b> @${botId} :ok:`, thread, user], ['/status', undefined, user],
+  ])
+  assert.deepEqual(discord.shown.map(each => each.channel).sort(), [channel, direct, thread].sort())
+  assert(discord.shown.every(({ content }) => seen(content) === '**pong**'))
 })
 
 test('a message in an archived thread cannot be changed, but a new one opens the thread', async () => {

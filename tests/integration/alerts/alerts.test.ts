@@ -255,18 +255,16 @@ describe('alertTo, as a list or a target', () => {
   })
 })
 
-describe('alertTo, as a name with several ways', () => {
-  test('is told by the next way of an account that is offline', async t => {
-    const texts: unknown[] = []
-    const url = await serve(t, (request, response) => {
-      void json(request).then(body => texts.push(isObject(body) && body.text))
-      response.end()
-    })
-    const targets = { oncall: { first: [`group:${group}`, url] } }
-    const relay = await relayWith(t, { path, config: { alertTo: 'oncall', targets } })
-    const goOnline = await takeOffline(relay)
-    await untilPassing(second, 'it is told', () => texts.length > 0)
-    assert.match(String(texts[0]), /onebot:10000/)
-    await goOnline()
+test('alertTo, as a name with several ways is told by the next way of an account that is offline', async t => {
+  const texts: unknown[] = []
+  const url = await serve(t, (request, response) => {
+    void json(request).then(body => texts.push(isObject(body) && body.text))
+    response.end()
   })
+  const targets = { oncall: { first: [`group:${group}`, url] } }
+  const relay = await relayWith(t, { path, config: { alertTo: 'oncall', targets } })
+  const goOnline = await takeOffline(relay)
+  await untilPassing(second, 'it is told', () => texts.length > 0)
+  assert.match(String(texts[0]), /onebot:10000/)
+  await goOnline()
 })

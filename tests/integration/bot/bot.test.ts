@@ -41,34 +41,30 @@ async function send(bot: StartedBot, key: string, msg = 'hello'): Promise<Reply>
   return read(await fetch(`${bot.url}/webhook`, { method: 'POST', headers: { 'x-api-key': key }, body: JSON.stringify({ group_id: '123456', msg }) }))
 }
 
-describe('without ONEBOT_ENDPOINT', () => {
-  test('the simulator is the platform, which the log says loudly, and a message arrives on its page', async () => {
-    const port = await freePort()
-    const bot = await checkout.start({ ONEBOT_ENDPOINT: ' ', ONEBOT_SELF_ID: '', SIMULATOR_PORT: String(port) })
-    await bot.ready()
-    assert.match(bot.log, /={70}\n.*SIMULATOR: no real chat platform is connected/)
-    const [, page = ''] = await bot.line(new RegExp(`(http://127\\.0\\.0\\.1:${port}/simulator/)`))
-    const answer = await send(bot, await bot.key(), 'hello from the bot')
-    assert.equal(answer.status, 200)
-    const state = await (await fetch(new URL('api/state', page))).text()
-    assert(state.includes('hello from the bot'))
-    assert(!bot.log.includes('hello from the bot'))
-    assert(!bot.log.includes(await bot.key()))
+test('without ONEBOT_ENDPOINT the simulator is the platform, which the log says loudly, and a message arrives on its page', async () => {
+  const port = await freePort()
+  const bot = await checkout.start({ ONEBOT_ENDPOINT: ' ', ONEBOT_SELF_ID: '', SIMULATOR_PORT: String(port) })
+  await bot.ready()
+  assert.match(bot.log, /={70}\n.*SIMULATOR: no real chat platform is connected/)
+  const [, page = ''] = await bot.line(new RegExp(`(http://127\\.0\\.0\\.1:${port}/simulator/)`))
+  const answer = await send(bot, await bot.key(), 'hello from the bot')
+  assert.equal(answer.status, 200)
+  const state = await (await fetch(new URL('api/state', page))).text()
+  assert(state.includes('hello from the bot'))
+  assert(!bot.log.includes('hello from the bot'))
+  assert(!bot.log.includes(await bot.key()))
 
-    const second = await checkout.start({ SIMULATOR_PORT: String(port) })
-    await second.line(new RegExp(`port ${port} is taken: the simulator takes \\d+; set SIMULATOR_PORT to choose`))
-    await second.ready()
-  })
+  const second = await checkout.start({ SIMULATOR_PORT: String(port) })
+  await second.line(new RegExp(`port ${port} is taken: the simulator takes \\d+; set SIMULATOR_PORT to choose`))
+  await second.ready()
 })
 
-describe('a folder that the relay cannot use is told in one line, and the bot goes on:', () => {
-  test('that of uploads', async () => {
-    const bot = await checkout.start({ UPLOAD_DIR: '/dev/null/uploads' })
-    await bot.ready()
-    const errors = bot.lines.filter(line => line.includes('[E]'))
-    assert.equal(errors.length, 1, bot.log)
-    assert.match(errors[0] ?? '', /bot cannot write to the upload folder \/dev\/null\/uploads \(ENOTDIR\): .* set UPLOAD_DIR/)
-  })
+test('a folder that the relay cannot use is told in one line, and the bot goes on: that of uploads', async () => {
+  const bot = await checkout.start({ UPLOAD_DIR: '/dev/null/uploads' })
+  await bot.ready()
+  const errors = bot.lines.filter(line => line.includes('[E]'))
+  assert.equal(errors.length, 1, bot.log)
+  assert.match(errors[0] ?? '', /bot cannot write to the upload folder \/dev\/null\/uploads \(ENOTDIR\): .* set UPLOAD_DIR/)
 })
 
 describe('the default of a port is used', () => {

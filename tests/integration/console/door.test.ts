@@ -148,17 +148,15 @@ describe('what the page is told', () => {
   })
 })
 
-describe('the end of the plugin', () => {
-  test('takes the page, its listeners and its key away; the next load brings them back', async () => {
-    const { console } = relay.app
-    const names = (): string[] => Object.keys(console.listeners).filter(name => name.startsWith('message-relay/'))
-    const before = Object.keys(console.entries).length
-    relay.unload()
-    assert.deepEqual(names(), [])
-    assert.equal(Object.keys(console.entries).length, before - 1)
-    await relay.reload(config)
-    assert.equal(names().length, 2)
-    assert.equal(Object.keys(console.entries).length, before)
-    assert.equal((await client.request('GET', '/statusz')).status, 200)
-  })
+test('the end of the plugin takes the page, its listeners and its key away; the next load brings them back', async () => {
+  const { console } = relay.app
+  const names = (): string[] => Object.keys(console.listeners).filter(name => name.startsWith('message-relay/'))
+  const before = Object.keys(console.entries).length
+  relay.unload()
+  assert.deepEqual(names(), [])
+  assert.equal(Object.keys(console.entries).length, before - 1)
+  await relay.reload(config)
+  assert.equal(names().length, 2)
+  assert.equal(Object.keys(console.entries).length, before)
+  assert.equal((await client.request('GET', '/statusz')).status, 200)
 })

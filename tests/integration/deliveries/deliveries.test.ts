@@ -347,72 +347,68 @@ describe('what was to be sent', () => {
   })
 })
 
-describe('the counts', () => {
-  test('tell by the hour how deliveries ended, of all or of the key that asks', async t => {
-    for (const path of [undefined, null]) {
-      const keys = [{ name: 'ci', key: 'the-secret-of-ci', allow: 'send,read' }]
-      const relay = await relayWith(t, { path, config: { chatApiMaxRetries: 0, keys } })
-      relay.simulator.fault({ fault: { kind: 'refuse' } })
-      for (const headers of [undefined, undefined, { 'idempotency-key': 'a' }, later]) await relay.post(hello, headers)
-      const ci = { 'x-api-key': 'the-secret-of-ci' }
-      const own = await fetch(`${relay.url}/webhook`, { method: 'POST', body: JSON.stringify(hello), headers: ci })
-      assert.equal(own.status, 200)
-      const sum = (data: unknown, state: string): number =>
-        [...JSON.stringify(data).matchAll(new RegExp(`"${state}":(\\d+)`, 'g'))].reduce((total, [, count]) => total + Number(count), 0)
-      const total = path === null ? 3 : 4
-      const check = async (): Promise<void> => {
-        const { data } = await relay.ask('/deliveries/counts?hours=3')
-        assert(Array.isArray(data.hours))
-        assert.equal(data.hours.length, 3)
-        const states = { queued: 0, sending: 0, sent: total, failed: 1, unanswered: 0, expired: 0 }
-        assert.deepEqual(Object.keys(states).slice(2).map(state => sum(data.hours, state)), [total, 1, 0, 0])
-        assert.deepEqual(data.states, states)
-        const response = await fetch(`${relay.url}/deliveries/counts`, { headers: ci })
-        assert.equal(sum(await response.json(), 'sent'), 2)
-        const none = { ...states, sent: 0, failed: 0 }
-        const all = ['key=', `target=group:${group}`, `target=onebot:group:${group}`, 'text=hel', 'door=webhook', 'since=2020-01-01']
-        for (const query of all) assert.deepEqual((await relay.ask(`/deliveries/counts?${query}`)).data.states, states, query)
-        for (const query of ['target=group:9', 'target=discord:group:1', 'text=nothing', 'door=hooks', 'until=2020-01-01', 'key=nobody']) {
-          const { data: found } = await relay.ask(`/deliveries/counts?${query}`)
-          assert.deepEqual([found.states, sum(found.hours, 'sent')], [none, 0], query)
-        }
-        assert.deepEqual((await relay.ask('/deliveries/counts?key=ci')).data.states, { ...none, sent: 1 })
-        for (const offset of [-840, 0, 480]) {
-          const { data: { days } } = await relay.ask(`/deliveries/counts?days=2&offset=${offset}&text=hello`)
-          assert(Array.isArray(days))
-          assert.equal(days.length, 2)
-          const day = new Date(Date.now() + offset * 60_000).toISOString().slice(0, 10)
-          assert.deepEqual(days[1], { day, sent: total, failed: 1, unanswered: 0, expired: 0 })
-        }
+test('the counts tell by the hour how deliveries ended, of all or of the key that asks', async t => {
+  for (const path of [undefined, null]) {
+    const keys = [{ name: 'ci', key: 'the-secret-of-ci', allow: 'send,read' }]
+    const relay = await relayWith(t, { path, config: { chatApiMaxRetries: 0, keys } })
+    relay.simulator.fault({ fault: { kind: 'refuse' } })
+    for (const headers of [undefined, undefined, { 'idempotency-key': 'a' }, later]) await relay.post(hello, headers)
+    const ci = { 'x-api-key': 'the-secret-of-ci' }
+    const own = await fetch(`${relay.url}/webhook`, { method: 'POST', body: JSON.stringify(hello), headers: ci })
+    assert.equal(own.status, 200)
+    const sum = (data: unknown, state: string): number =>
+      [...JSON.stringify(data).matchAll(new RegExp(`"${state}":(\\d+)`, 'g'))].reduce((total, [, count]) => total + Number(count), 0)
+    const total = path === null ? 3 : 4
+    const check = async (): Promise<void> => {
+      const { data } = await relay.ask('/deliveries/counts?hours=3')
+      assert(Array.isArray(data.hours))
+      assert.equal(data.hours.length, 3)
+      const states = { queued: 0, sending: 0, sent: total, failed: 1, unanswered: 0, expired: 0 }
+      assert.deepEqual(Object.keys(states).slice(2).map(state => sum(data.hours, state)), [total, 1, 0, 0])
+      assert.deepEqual(data.states, states)
+      const response = await fetch(`${relay.url}/deliveries/counts`, { headers: ci })
+      assert.equal(sum(await response.json(), 'sent'), 2)
+      const none = { ...states, sent: 0, failed: 0 }
+      const all = ['key=', `target=group:${group}`, `target=onebot:group:${group}`, 'text=hel', 'door=webhook', 'since=2020-01-01']
+      for (const query of all) assert.deepEqual((await relay.ask(`/deliveries/counts?${query}`)).data.states, states, query)
+      for (const query of ['target=group:9', 'target=discord:group:1', 'text=nothing', 'door=hooks', 'until=2020-01-01', 'key=nobody']) {
+        const { data: found } = await relay.ask(`/deliveries/counts?${query}`)
+        assert.deepEqual([found.states, sum(found.hours, 'sent')], [none, 0], query)
       }
-      await until('all have ended', async () => (await relay.list('?state=sent,failed')).length === total + 1)
-      await check()
-      if (path !== null) await until('all are written', () => countRows(relay) === 5)
-      await check()
-      for (const hours of ['0', '169', 'x', '-1']) assert.equal((await relay.ask(`/deliveries/counts?hours=${hours}`)).status, 400)
-      for (const query of ['days=91', 'days=0', 'days=1&offset=841', 'text=a&since=soon']) {
-        assert.equal((await relay.ask(`/deliveries/counts?${query}`)).status, 400, query)
+      assert.deepEqual((await relay.ask('/deliveries/counts?key=ci')).data.states, { ...none, sent: 1 })
+      for (const offset of [-840, 0, 480]) {
+        const { data: { days } } = await relay.ask(`/deliveries/counts?days=2&offset=${offset}&text=hello`)
+        assert(Array.isArray(days))
+        assert.equal(days.length, 2)
+        const day = new Date(Date.now() + offset * 60_000).toISOString().slice(0, 10)
+        assert.deepEqual(days[1], { day, sent: total, failed: 1, unanswered: 0, expired: 0 })
       }
     }
-  })
+    await until('all have ended', async () => (await relay.list('?state=sent,failed')).length === total + 1)
+    await check()
+    if (path !== null) await until('all are written', () => countRows(relay) === 5)
+    await check()
+    for (const hours of ['0', '169', 'x', '-1']) assert.equal((await relay.ask(`/deliveries/counts?hours=${hours}`)).status, 400)
+    for (const query of ['days=91', 'days=0', 'days=1&offset=841', 'text=a&since=soon']) {
+      assert.equal((await relay.ask(`/deliveries/counts?${query}`)).status, 400, query)
+    }
+  }
 })
 
-describe('old records', () => {
-  test('are removed, but not what waits or was finished a moment ago', async t => {
-    const relay = await relayWith(t, { config: { recordRetention: 1 } })
-    for (let i = 0; i < 60; i++) await relay.queue(String(i))
-    await until('all are delivered', async () => (await relay.list('?state=sent')).length === 60)
-    const online = await takeOffline(relay)
-    await relay.queue('waiting')
-    const { db } = driverOf(relay)
-    // UUIDv7 of a long time ago.
-    db.run('UPDATE message_relay_journal SET id = \'010\' || substr(id, 4), updatedAt = 0')
-    await relay.reload()
-    await until('they are removed', async () => (await relay.list()).length === 1)
-    await online()
-    await until('what waited is delivered', async () => (await relay.list('?state=sent')).length === 1)
-    await relay.reload()
-    await relay.reaches(await relay.queue('new'), 'sent')
-    assert.equal((await relay.list()).length, 2)
-  })
+test('old records are removed, but not what waits or was finished a moment ago', async t => {
+  const relay = await relayWith(t, { config: { recordRetention: 1 } })
+  for (let i = 0; i < 60; i++) await relay.queue(String(i))
+  await until('all are delivered', async () => (await relay.list('?state=sent')).length === 60)
+  const online = await takeOffline(relay)
+  await relay.queue('waiting')
+  const { db } = driverOf(relay)
+  // UUIDv7 of a long time ago.
+  db.run('UPDATE message_relay_journal SET id = \'010\' || substr(id, 4), updatedAt = 0')
+  await relay.reload()
+  await until('they are removed', async () => (await relay.list()).length === 1)
+  await online()
+  await until('what waited is delivered', async () => (await relay.list('?state=sent')).length === 1)
+  await relay.reload()
+  await relay.reaches(await relay.queue('new'), 'sent')
+  assert.equal((await relay.list()).length, 2)
 })

@@ -16,24 +16,22 @@ const quiet = { from: clockIn(-60), to: clockIn(60), zone: 'UTC' }
 
 const targets = { night: { to: `group:${group}`, quiet } }
 
-describe('quiet hours', () => {
-  test('answer a caller at once, let what is urgent through, and are told', async t => {
-    const relay = await relayWith(t, { config: { targets } })
-    const held = await relay.post({ to: 'night', msg: 'backup done' })
-    assert.equal(held.status, 202)
-    assert.equal(held.data.state, 'queued')
-    assert.match(JSON.stringify(held.data.held), new RegExp(`"cause":"quiet","reason":"quiet hours until ${quiet.to}"`))
-    assert.equal((await relay.post({ to: 'night', msg: 'disk full', urgent: true })).status, 200)
-    assert.equal((await relay.post({ group_id: group, msg: 'direct' })).status, 200)
-    assert.deepEqual(relay.texts(), ['disk full', 'direct'])
-    const { data: { queues } } = await relay.ask('/queues')
-    assert.match(JSON.stringify(queues), /"waiting":1,.*"later":1,"later_by":\{"quiet":1\},"next_at":"/)
-    assert.match(JSON.stringify((await relay.ask('/deliveries/counts')).data), /"states":\{"queued":1,/)
-    const shown = await relay.show(String(held.data.delivery_id))
-    assert.deepEqual([shown.state, shown.name], ['queued', 'night'])
-    const { data } = await relay.ask(`/deliveries/${shown.id}`, 'DELETE')
-    assert.equal(data.state, 'withdrawn')
-  })
+test('quiet hours answer a caller at once, let what is urgent through, and are told', async t => {
+  const relay = await relayWith(t, { config: { targets } })
+  const held = await relay.post({ to: 'night', msg: 'backup done' })
+  assert.equal(held.status, 202)
+  assert.equal(held.data.state, 'queued')
+  assert.match(JSON.stringify(held.data.held), new RegExp(`"cause":"quiet","reason":"quiet hours until ${quiet.to}"`))
+  assert.equal((await relay.post({ to: 'night', msg: 'disk full', urgent: true })).status, 200)
+  assert.equal((await relay.post({ group_id: group, msg: 'direct' })).status, 200)
+  assert.deepEqual(relay.texts(), ['disk full', 'direct'])
+  const { data: { queues } } = await relay.ask('/queues')
+  assert.match(JSON.stringify(queues), /"waiting":1,.*"later":1,"later_by":\{"quiet":1\},"next_at":"/)
+  assert.match(JSON.stringify((await relay.ask('/deliveries/counts')).data), /"states":\{"queued":1,/)
+  const shown = await relay.show(String(held.data.delivery_id))
+  assert.deepEqual([shown.state, shown.name], ['queued', 'night'])
+  const { data } = await relay.ask(`/deliveries/${shown.id}`, 'DELETE')
+  assert.equal(data.state, 'withdrawn')
 })
 
 describe('an order for later', () => {
@@ -81,17 +79,15 @@ describe('an order for later', () => {
   })
 })
 
-describe('a backlog', () => {
-  test('of hooks leaves as one message that says why it is late', async t => {
-    const relay = await relayWith(t)
-    const goOnline = await takeOffline(relay)
-    for (let index = 0; index < 20; index++) {
-      await relay.request(`/hooks/message/group:${group}`, { method: 'POST', body: JSON.stringify({ text: `line ${index}` }), headers: { 'content-type': 'application/json' } })
-    }
-    await until('its queue is offline', async () => JSON.stringify(await relay.ask('/queues')).includes('"offline"'))
-    await goOnline()
-    await until('it was sent', () => relay.texts().length > 0)
-    assert.match(relay.texts()[0] ?? '', /^📋 .*(离线|offline)[^]*line 19$/)
-    assert.equal(relay.texts().length, 1)
-  })
+test('a backlog of hooks leaves as one message that says why it is late', async t => {
+  const relay = await relayWith(t)
+  const goOnline = await takeOffline(relay)
+  for (let index = 0; index < 20; index++) {
+    await relay.request(`/hooks/message/group:${group}`, { method: 'POST', body: JSON.stringify({ text: `line ${index}` }), headers: { 'content-type': 'application/json' } })
+  }
+  await until('its queue is offline', async () => JSON.stringify(await relay.ask('/queues')).includes('"offline"'))
+  await goOnline()
+  await until('it was sent', () => relay.texts().length > 0)
+  assert.match(relay.texts()[0] ?? '', /^📋 .*(离线|offline)[^]*line 19$/)
+  assert.equal(relay.texts().length, 1)
 })

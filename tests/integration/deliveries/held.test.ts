@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { fieldsOf, type JsonObject } from '../../../src/lib/shape'
 import type { Simulator } from '../../../simulator'
 import { until } from '../../support/until'
@@ -23,23 +23,21 @@ async function queue(relay: StoredRelay): Promise<JsonObject> {
 /** How often something was to be sent. */
 const calls = (simulator: Simulator): number => simulator.calls.filter(({ action }) => action.startsWith('send_')).length
 
-describe('a group that is muted for a while', { concurrency: 3 }, () => {
-  test('gets all alerts when that is over, in their order, and none of them has failed', async t => {
-    const relay = await relayWith(t, { config: { backlogDigest: 0 } })
-    // Nobody is told of a mute while the bot is away.
-    const online = await takeOffline(relay)
-    relay.simulator.mute(group, true)
-    for (const name of ['one', 'two', 'three']) await alert(relay, name)
-    await online()
-    await until('the first was refused', () => calls(relay.simulator) === 1)
-    for (const name of ['four', 'five', 'six']) await alert(relay, name)
-    await until('it is known until when', async () => JSON.stringify(await queue(relay)).includes('"until":"2'))
-    const states = (await relay.list()).map(({ state }) => state)
-    assert.deepEqual([calls(relay.simulator), ...states], [1, 'queued', 'queued', 'queued', 'queued', 'queued', 'queued'])
-    relay.simulator.mute(group, true, 1)
-    await until('all have arrived', () => relay.texts().length === 6, 10_000)
-    assert.deepEqual(relay.texts().map(text => /one|two|three|four|five|six/.exec(text)?.[0]), ['one', 'two', 'three', 'four', 'five', 'six'])
-    await until('that is known', async () => (await relay.list()).every(({ state }) => state === 'sent'))
-    assert.deepEqual([calls(relay.simulator), await queue(relay)], [7, {}])
-  })
+test('a group that is muted for a while gets all alerts when that is over, in their order, and none of them has failed', async t => {
+  const relay = await relayWith(t, { config: { backlogDigest: 0 } })
+  // Nobody is told of a mute while the bot is away.
+  const online = await takeOffline(relay)
+  relay.simulator.mute(group, true)
+  for (const name of ['one', 'two', 'three']) await alert(relay, name)
+  await online()
+  await until('the first was refused', () => calls(relay.simulator) === 1)
+  for (const name of ['four', 'five', 'six']) await alert(relay, name)
+  await until('it is known until when', async () => JSON.stringify(await queue(relay)).includes('"until":"2'))
+  const states = (await relay.list()).map(({ state }) => state)
+  assert.deepEqual([calls(relay.simulator), ...states], [1, 'queued', 'queued', 'queued', 'queued', 'queued', 'queued'])
+  relay.simulator.mute(group, true, 1)
+  await until('all have arrived', () => relay.texts().length === 6, 10_000)
+  assert.deepEqual(relay.texts().map(text => /one|two|three|four|five|six/.exec(text)?.[0]), ['one', 'two', 'three', 'four', 'five', 'six'])
+  await until('that is known', async () => (await relay.list()).every(({ state }) => state === 'sent'))
+  assert.deepEqual([calls(relay.simulator), await queue(relay)], [7, {}])
 })

@@ -142,14 +142,12 @@ describe('a job that is run again after a 504, and so uploads its file again', (
   }
 })
 
-describe('a malformed Idempotency-Key', () => {
-  test('is a 400', async t => {
-    const relay = await relayWith(t, { path: null })
-    for (const value of ['', '""', 'a b', '"a b"', '"a', '"a"b"', 'x'.repeat(256), 'schlüssel', '"a", "b"']) {
-      assert.equal((await relay.post(hello, { 'idempotency-key': value })).status, 400, value)
-    }
-    for (const value of ['!', 'a"b', '"a\\"b"', `"${'x'.repeat(255)}"`]) {
-      assert.equal((await relay.post(hello, { 'idempotency-key': value })).status, 200, value)
-    }
-  })
+test('a malformed Idempotency-Key is a 400', async t => {
+  const relay = await relayWith(t, { path: null })
+  for (const value of ['', '""', 'a b', '"a b"', '"a', '"a"b"', 'x'.repeat(256), 'schlüssel', '"a", "b"']) {
+    assert.equal((await relay.post(hello, { 'idempotency-key': value })).status, 400, value)
+  }
+  for (const value of ['!', 'a"b', '"a\\"b"', `"${'x'.repeat(255)}"`]) {
+    assert.equal((await relay.post(hello, { 'idempotency-key': value })).status, 200, value)
+  }
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { askAs } from '../../support/relay'
 import { group, later, other, relayWith, takeOffline, type StoredRelay } from './support'
 
@@ -14,19 +14,17 @@ async function sendAs(relay: StoredRelay, key: string, path: string, body?: obje
   return [status, msg]
 }
 
-describe('a name with several ways', () => {
-  test('is tried again from its first way that has a bot, by a key that has it', async t => {
-    for (const path of [undefined, null]) {
-      const relay = await relayWith(t, { config: { targets, keys }, ...path === null && { path } })
-      const goOnline = await takeOffline(relay)
-      const { data } = await relay.post({ to: 'oncall', msg: 'x' }, path === null ? {} : later)
-      const [id, [lane]] = [String(data.delivery_id), relay.app.bots.map(({ sid }) => `${sid}/group:${group}`)]
-      if (path === undefined) await relay.ask(`/queues/${encodeURIComponent(String(lane))}`, 'DELETE')
-      assert.equal((await relay.show(id)).state, 'failed')
-      await goOnline()
-      assert.deepEqual(await sendAs(relay, 'key-of-the-first-way', `/deliveries/${id}/retry`), [403, 'this key may not send to oncall'])
-      assert.deepEqual(await sendAs(relay, 'key-that-has-the-name', `/deliveries/${id}/retry`), [202, 'ok'])
-      await relay.reaches(id, 'sent')
-    }
-  })
+test('a name with several ways is tried again from its first way that has a bot, by a key that has it', async t => {
+  for (const path of [undefined, null]) {
+    const relay = await relayWith(t, { config: { targets, keys }, ...path === null && { path } })
+    const goOnline = await takeOffline(relay)
+    const { data } = await relay.post({ to: 'oncall', msg: 'x' }, path === null ? {} : later)
+    const [id, [lane]] = [String(data.delivery_id), relay.app.bots.map(({ sid }) => `${sid}/group:${group}`)]
+    if (path === undefined) await relay.ask(`/queues/${encodeURIComponent(String(lane))}`, 'DELETE')
+    assert.equal((await relay.show(id)).state, 'failed')
+    await goOnline()
+    assert.deepEqual(await sendAs(relay, 'key-of-the-first-way', `/deliveries/${id}/retry`), [403, 'this key may not send to oncall'])
+    assert.deepEqual(await sendAs(relay, 'key-that-has-the-name', `/deliveries/${id}/retry`), [202, 'ok'])
+    await relay.reaches(id, 'sent')
+  }
 })

@@ -251,13 +251,11 @@ describe('the path', () => {
   })
 })
 
-describe('the bot', () => {
-  test('is chosen in JSON', async () => {
-    const body = JSON.stringify({ msg: 'a', platform: 'discord' })
-    failureOf(await send('ops', { body, type: 'application/json' }), 503)
-    assert.match(failureOf(await send('lounge', { body, type: 'application/json' }), 400), /another bot/)
-    assert.equal((await send('ops', { body: '{"msg":"a","self_id":"10000"}', type: 'application/json' })).status, 200)
-  })
+test('the bot is chosen in JSON', async () => {
+  const body = JSON.stringify({ msg: 'a', platform: 'discord' })
+  failureOf(await send('ops', { body, type: 'application/json' }), 503)
+  assert.match(failureOf(await send('lounge', { body, type: 'application/json' }), 400), /another bot/)
+  assert.equal((await send('ops', { body: '{"msg":"a","self_id":"10000"}', type: 'application/json' })).status, 200)
 })
 
 describe('a request is refused, and nothing of it stays:', () => {

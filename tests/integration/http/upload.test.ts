@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { apiKey, read, useRelay } from '../../support/relay'
 import { assertFailure, multipart, Wire } from './support'
 
@@ -19,17 +19,15 @@ async function stored(): Promise<string[]> {
   return (await readdir(relay.uploadDir, { recursive: true }).catch(() => [])).filter(name => name.includes('.'))
 }
 
-describe('an upload', () => {
-  test('of one file is answered with its ID, twice', async () => {
-    const { status, body } = await upload(multipart([['报告 1.txt', 'content']]))
-    assert.equal(status, 200)
-    const [id = ''] = await stored()
-    assert.match(id, /^[0-9a-f-]{36}\/报告 1\.txt$/)
-    assert.deepEqual(body, { code: 0, msg: 'ok', data: { files: [id], path: id } })
-    assert.equal(await readFile(join(relay.uploadDir, id), 'utf8'), 'content')
-    const line = relay.logs.at(-1)
-    assert.match(line ?? '', /POST \/upload - 200 1 stored/)
-  })
+test('an upload of one file is answered with its ID, twice', async () => {
+  const { status, body } = await upload(multipart([['报告 1.txt', 'content']]))
+  assert.equal(status, 200)
+  const [id = ''] = await stored()
+  assert.match(id, /^[0-9a-f-]{36}\/报告 1\.txt$/)
+  assert.deepEqual(body, { code: 0, msg: 'ok', data: { files: [id], path: id } })
+  assert.equal(await readFile(join(relay.uploadDir, id), 'utf8'), 'content')
+  const line = relay.logs.at(-1)
+  assert.match(line ?? '', /POST \/upload - 200 1 stored/)
 })
 
 // What else is refused is in tests/integration/uploads.

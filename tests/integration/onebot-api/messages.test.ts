@@ -157,14 +157,12 @@ describe('a failure', () => {
   })
 })
 
-describe('echo', () => {
-  test('is given back where it was given', async () => {
-    for (const echo of ['a', 7, { b: [null] }]) {
-      const { text } = await call(relay, 'can_send_image', { echo })
-      assert.equal(text, `{"retcode":0,"status":"ok","data":{"yes":true},"message":"","wording":"","echo":${JSON.stringify(echo)}}`)
-    }
-    assert.equal((await call(relay, 'send_msg', { echo: 'a' })).body.echo, 'a')
-  })
+test('echo is given back where it was given', async () => {
+  for (const echo of ['a', 7, { b: [null] }]) {
+    const { text } = await call(relay, 'can_send_image', { echo })
+    assert.equal(text, `{"retcode":0,"status":"ok","data":{"yes":true},"message":"","wording":"","echo":${JSON.stringify(echo)}}`)
+  }
+  assert.equal((await call(relay, 'send_msg', { echo: 'a' })).body.echo, 'a')
 })
 
 describe('a repeat with the same Idempotency-Key', () => {

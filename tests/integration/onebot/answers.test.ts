@@ -24,22 +24,18 @@ describe('an answer that is neither a clear yes nor a clear no', () => {
   })
 })
 
-describe('an answer that comes late', () => {
-  test('is heard long after the adapter has given its own calls up', async t => {
-    // The adapter of this stage waits for a second.
-    const { account, simulator } = await stage(t)
-    simulator.fault({ fault: { kind: 'late', ms: 1_500 } })
-    assert.deepEqual(await account.message(target, [text('a')], 'x').send(begin), { messageIds: [deliveredId(simulator, 0)] })
-  })
+test('an answer that comes late is heard long after the adapter has given its own calls up', async t => {
+  // The adapter of this stage waits for a second.
+  const { account, simulator } = await stage(t)
+  simulator.fault({ fault: { kind: 'late', ms: 1_500 } })
+  assert.deepEqual(await account.message(target, [text('a')], 'x').send(begin), { messageIds: [deliveredId(simulator, 0)] })
 })
 
-describe('a call', () => {
-  test('ends without an answer when its connection does', async t => {
-    const { bot, simulator } = await stage(t)
-    simulator.fault({ fault: { kind: 'silent' } })
-    const answer = requestOf(bot)('send_group_msg', { group_id: 123456, message: 'a' })
-    await simulator.until(({ calls }) => calls.some(({ action }) => action === 'send_group_msg'))
-    simulator.disconnectAll()
-    await assert.rejects(answer, (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
-  })
+test('a call ends without an answer when its connection does', async t => {
+  const { bot, simulator } = await stage(t)
+  simulator.fault({ fault: { kind: 'silent' } })
+  const answer = requestOf(bot)('send_group_msg', { group_id: 123456, message: 'a' })
+  await simulator.until(({ calls }) => calls.some(({ action }) => action === 'send_group_msg'))
+  simulator.disconnectAll()
+  await assert.rejects(answer, (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
 })

@@ -183,25 +183,23 @@ describe('a plugin that sends', () => {
   })
 })
 
-describe('the events of deliveries', () => {
-  test('tell plugins of each end, whoever ordered it, and survive a listener that fails', async () => {
-    const heard: [string, RelayDelivery][] = []
-    const ctx = await pluginContext()
-    ctx.on('message-relay/sent', delivery => void heard.push(['sent', delivery]))
-    ctx.on('message-relay/failed', delivery => {
-      heard.push(['failed', delivery])
-      throw new Error('a secret')
-    })
-    const [sent] = await ctx.messageRelay.send(group, 'x')
-    relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
-    const { body: { data } } = await relay.send({ to: group, msg: 'y' })
-    await until('both were told', () => heard.length === 2)
-    assert.deepEqual(heard[0], ['sent', sent])
-    const [name, failed] = heard[1] ?? []
-    assert.deepEqual([name, failed?.id, failed?.outcome, failed?.caller, failed?.door], ['failed', fieldsOf(data).delivery_id, 'refused', null, 'webhook'])
-    await until('the log tells of the listener', () => relay.logs.some(line => line.includes('listens to message-relay/failed failed')))
-    assert(!relay.logs.some(line => line.includes('a secret')))
+test('the events of deliveries tell plugins of each end, whoever ordered it, and survive a listener that fails', async () => {
+  const heard: [string, RelayDelivery][] = []
+  const ctx = await pluginContext()
+  ctx.on('message-relay/sent', delivery => void heard.push(['sent', delivery]))
+  ctx.on('message-relay/failed', delivery => {
+    heard.push(['failed', delivery])
+    throw new Error('a secret')
   })
+  const [sent] = await ctx.messageRelay.send(group, 'x')
+  relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
+  const { body: { data } } = await relay.send({ to: group, msg: 'y' })
+  await until('both were told', () => heard.length === 2)
+  assert.deepEqual(heard[0], ['sent', sent])
+  const [name, failed] = heard[1] ?? []
+  assert.deepEqual([name, failed?.id, failed?.outcome, failed?.caller, failed?.door], ['failed', fieldsOf(data).delivery_id, 'refused', null, 'webhook'])
+  await until('the log tells of the listener', () => relay.logs.some(line => line.includes('listens to message-relay/failed failed')))
+  assert(!relay.logs.some(line => line.includes('a secret')))
 })
 
 describe('a source of a plugin', () => {

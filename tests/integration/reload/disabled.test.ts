@@ -29,41 +29,39 @@ async function assertGone(relay: StoredRelay, clean: Record<string, number>): Pr
   })
 }
 
-describe('the plugin disabled for good', () => {
-  test('answers what is under way and what waits within five seconds, and leaves nothing', async t => {
-    const config = { commandCallbackUrl: 'http://127.0.0.1:9/', chatSendInterval: 0.1, chatApiTimeout: 30 }
-    // The simulator has one for its heartbeats; those of the adapter end some time after the calls that they are for.
-    const timers = countTimers() + 1
-    const relay = await relayWith(t, { config })
-    relay.unload()
-    await relay.app.lifecycle.flush()
-    await until('the relay has ended', () => traces(relay)['listeners for internal/session'] === undefined)
-    const clean = { ...traces(relay), timers }
-    await assertGone(relay, clean)
-    await relay.reload(config)
-    assert.equal((await relay.post({ group_id: group, msg: 'before' })).status, 200)
-    relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
-    relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
-    const { answer: open } = await place(relay, 'open')
-    const { answer: waiting } = await place(relay, 'waiting')
-    const { answer: keyed } = await place(relay, 'keyed', { 'idempotency-key': 'a' })
-    await until('the first is at the platform', () => sends(relay).length === 2)
-    const made = sends(relay).length
-    const start = performance.now()
-    relay.unload()
-    assert.deepEqual([(await open).status, (await waiting).status, (await keyed).status], [504, 503, 503])
-    const time = performance.now() - start
-    assert(time < 5_000, `${time} ms`)
-    assert.equal(sends(relay).length, made)
-    await assertGone(relay, clean)
+test('the plugin disabled for good answers what is under way and what waits within five seconds, and leaves nothing', async t => {
+  const config = { commandCallbackUrl: 'http://127.0.0.1:9/', chatSendInterval: 0.1, chatApiTimeout: 30 }
+  // The simulator has one for its heartbeats; those of the adapter end some time after the calls that they are for.
+  const timers = countTimers() + 1
+  const relay = await relayWith(t, { config })
+  relay.unload()
+  await relay.app.lifecycle.flush()
+  await until('the relay has ended', () => traces(relay)['listeners for internal/session'] === undefined)
+  const clean = { ...traces(relay), timers }
+  await assertGone(relay, clean)
+  await relay.reload(config)
+  assert.equal((await relay.post({ group_id: group, msg: 'before' })).status, 200)
+  relay.simulator.fault({ fault: { kind: 'silent' }, times: Infinity })
+  relay.simulator.fault({ fault: { kind: 'silent' }, action: /history/, times: Infinity })
+  const { answer: open } = await place(relay, 'open')
+  const { answer: waiting } = await place(relay, 'waiting')
+  const { answer: keyed } = await place(relay, 'keyed', { 'idempotency-key': 'a' })
+  await until('the first is at the platform', () => sends(relay).length === 2)
+  const made = sends(relay).length
+  const start = performance.now()
+  relay.unload()
+  assert.deepEqual([(await open).status, (await waiting).status, (await keyed).status], [504, 503, 503])
+  const time = performance.now() - start
+  assert(time < 5_000, `${time} ms`)
+  assert.equal(sends(relay).length, made)
+  await assertGone(relay, clean)
 
-    relay.simulator.clearFaults()
-    await relay.reload(config)
-    assert.equal((await relay.post({ group_id: group, msg: 'again' }, { 'idempotency-key': 'a' })).status, 200, 'the key was not used up')
-    relay.unload()
-    await assertGone(relay, clean)
-    assert.deepEqual(relay.texts(), ['before', 'again'])
-  })
+  relay.simulator.clearFaults()
+  await relay.reload(config)
+  assert.equal((await relay.post({ group_id: group, msg: 'again' }, { 'idempotency-key': 'a' })).status, 200, 'the key was not used up')
+  relay.unload()
+  await assertGone(relay, clean)
+  assert.deepEqual(relay.texts(), ['before', 'again'])
 })
 
 describe('the plugin disabled and enabled again', () => {

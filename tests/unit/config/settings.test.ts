@@ -253,19 +253,17 @@ describe('the config page', () => {
   })
 })
 
-describe('the advanced settings', () => {
-  test('are shown once they are asked for, and in force in any case', () => {
-    const page = createSchema({}).list?.at(-1)
-    assert.equal(page?.type, 'union')
-    const [shown, hidden] = page.list ?? []
-    assert.deepEqual(Object.keys(shown?.dict ?? {}), ['advanced', ...groups.at(-1) ?? []])
-    assert(Object.values(hidden?.dict ?? {}).every(({ meta }) => meta.hidden))
-    for (const config of [{ chatPauseAfter: 3 }, { advanced: true, chatPauseAfter: 3 }, { advanced: false, chatPauseAfter: 3 }]) {
-      assert.deepEqual(load(config), config)
-      assert.deepEqual(createSchema({}).simplify(config), config, 'saving keeps it')
-      assert.equal(resolveSettings(load(config), {}).settings.chatPauseAfter, 3)
-    }
-  })
+test('the advanced settings are shown once they are asked for, and in force in any case', () => {
+  const page = createSchema({}).list?.at(-1)
+  assert.equal(page?.type, 'union')
+  const [shown, hidden] = page.list ?? []
+  assert.deepEqual(Object.keys(shown?.dict ?? {}), ['advanced', ...groups.at(-1) ?? []])
+  assert(Object.values(hidden?.dict ?? {}).every(({ meta }) => meta.hidden))
+  for (const config of [{ chatPauseAfter: 3 }, { advanced: true, chatPauseAfter: 3 }, { advanced: false, chatPauseAfter: 3 }]) {
+    assert.deepEqual(load(config), config)
+    assert.deepEqual(createSchema({}).simplify(config), config, 'saving keeps it')
+    assert.equal(resolveSettings(load(config), {}).settings.chatPauseAfter, 3)
+  }
 })
 
 type Same<A, B> = [A, B] extends [B, A] ? true : false
