@@ -210,28 +210,6 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     assert.ok(shape.en.every(line => String(line).endsWith(' true')))
   })
 
-  onStage('a narrow screen shows the list or the conversation, and never scrolls sideways', async ({ bot, page }) => {
-    assert.equal(await page.locator('#conversation').isVisible(), false)
-    await bot.send(group, 'w'.repeat(400))
-    await bot.call('upload_group_file', { group_id: Number(group), file: `base64://${png}`, name: `${'long'.repeat(25)}.png` })
-    const entry = page.locator(`[data-chat="group-${group}"]`)
-    await entry.locator('.badge').filter({ hasText: /^2$/ }).waitFor()
-    await entry.focus()
-    await page.keyboard.press('Enter')
-    await page.locator('#messages .file').waitFor()
-    assert.equal(await page.locator('#chat-list').isVisible(), false)
-    await until(page, 'document.activeElement.id === "back"')
-    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
-    assert.equal(await page.evaluate('document.getElementById("log").scrollWidth === document.getElementById("log").clientWidth'), true)
-    await page.getByRole('link', { name: 'Back to the chats' }).click()
-    await entry.waitFor()
-    assert.equal(await page.locator('#conversation').isVisible(), false)
-    await until(page, `document.activeElement.dataset.chat === "group-${group}"`)
-    await entry.locator('.badge').waitFor({ state: 'hidden' })
-    await page.goBack()
-    await page.locator('#conversation').waitFor()
-  }, { viewport: { width: 360, height: 640 } })
-
   onStage('after the event stream was cut nothing is missing and nothing is there twice', async ({ simulator, page }) => {
     for (const text of ['a', 'b']) simulator.say({ group, user: '10001', text })
     await page.locator('#messages .message').nth(1).waitFor()

@@ -200,23 +200,6 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('opens a record over the list on a phone, where each row says whom it is for and what it says', async () => {
-    await stage.playAlone('deliveries', async page => {
-      const row = page.locator('tr.record', { hasText: 'Build 149 failed' }).first()
-      const { width = 0 } = await row.locator('.relay-narrow', { hasText: 'Build 149 failed' }).boundingBox() ?? {}
-      assert(width > 150)
-      await row.locator('.relay-open').focus()
-      await page.keyboard.press('Enter')
-      const record = page.getByRole('dialog', { name: 'Delivery' })
-      await record.getByText('Build 149 failed').waitFor()
-      assert.equal(await page.locator('.el-drawer').getAttribute('lang'), 'en-US')
-      assert.deepEqual(await stage.violations(page), [])
-      await page.keyboard.press('Escape')
-      await record.waitFor({ state: 'hidden' })
-      await page.waitForURL(/#deliveries$/)
-    }, { viewport: { width: 360, height: 800 } })
-  })
-
   test('finds deliveries by text and state, and retries all that are found, such as the rest of what was partly sent', async () => {
     const { relay } = stage
     const broken = relay.simulator.fault({ fault: { kind: 'refuse' }, action: 'upload_group_file', target: '704', times: Infinity })
