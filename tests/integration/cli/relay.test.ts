@@ -74,12 +74,6 @@ describe('the command line', { timeout: 120_000 }, () => {
     assert.equal((await relay.list())[0]?.state, 'scheduled')
   })
 
-  test('a later message of a thread answers the first', async () => {
-    for (const text of ['it fails', 'it works']) assert.equal((await cli(['send', 'ops', text, '--thread', 'build 7'])).code, 0)
-    const [first, second] = relay.simulator.ledger
-    assert.deepEqual(second?.segments[0], { type: 'reply', data: { id: String(first?.messageId) } })
-  })
-
   test('ends with 0 and what was accepted, where it waits for less than it takes', async () => {
     relay.simulator.fault({ fault: { kind: 'muted' }, times: Infinity })
     const { code, stdout } = await cli(['send', 'group:7', 'later', '--wait', '0'])

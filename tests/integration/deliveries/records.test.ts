@@ -15,16 +15,6 @@ async function send(relay: StoredRelay, body: object, headers: Record<string, st
 describe('the record of a delivery', () => {
   const relay = useStored({ config: { chatApiMaxRetries: 1 } })
 
-  test('names the door that it came through', async () => {
-    await send(relay, { msg: 'one' })
-    await relay.request(`/send/group:${group}`, { method: 'POST', body: 'two', headers: { 'content-type': 'text/plain' } })
-    await relay.request(`/hooks/message/group:${group}`, { method: 'POST', body: '{"title":"three"}', headers: { 'content-type': 'application/json' } })
-    await relay.request('/onebot/send_group_msg', {
-      method: 'POST', body: JSON.stringify({ group_id: group, message: 'four' }), headers: { 'content-type': 'application/json' },
-    })
-    assert.deepEqual((await relay.list()).map(({ door }) => door).reverse(), ['webhook', 'send', 'hooks/message', 'onebot'])
-  })
-
   test('tells what was to be sent, its files by name and size, and how its text begins', async () => {
     const path = await upload(relay, 'report.txt', 'a report')
     const long = '长'.repeat(150)
