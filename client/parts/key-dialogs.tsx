@@ -64,7 +64,8 @@ export const NewKeyDialog = defineComponent({
       if (isBusy.value || Object.keys(problemsOf(wish)).length > 0) return
       isBusy.value = true
       const signs = wish.signs && wish.allow.includes('hooks')
-      const result = await makeKey({ ...wish, name: wish.name.trim(), from: wordsOf(wish.from), signs })
+      const expires = endOf(wish.expires)?.toISOString() ?? ''
+      const result = await makeKey({ ...wish, name: wish.name.trim(), expires, from: wordsOf(wish.from), signs })
       isBusy.value = false
       if ('problem' in result) problem.value = texts.value.common.failed(result.problem)
       else show(result.value, () => emit('close'))
@@ -143,14 +144,20 @@ function show(key: FreshKey, close: () => void): void {
   close()
 }
 
+/** The end of a day in the zone of the browser, which the bot may not be in. */
+function endOf(date: string): Date | undefined {
+  return date === '' ? undefined : new Date(`${date}T24:00`)
+}
+
 /** What is wrong with the fields of the form. The relay judges the rest. */
-function problemsOf({ name, allow, rate }: Wish): Partial<Record<keyof Wish, string>> {
+function problemsOf({ name, allow, rate, expires }: Wish): Partial<Record<keyof Wish, string>> {
   const t = texts.value.keys
   return {
     ...name.trim() === '' && { name: t.needName },
     ...name.trim() === pageName && { name: t.pageName(pageName) },
     ...allow.length === 0 && { allow: t.needScope },
     ...!/^\d*$/.test(rate.trim()) && { rate: t.badRate },
+    ...(endOf(expires) ?? Infinity) <= new Date() && { expires: t.isPast },
   }
 }
 

@@ -104,7 +104,10 @@ function keyRows(all: readonly Key[], usage: readonly Fields[], rotate: (key: Ke
       cells: [
         viewName(key.name, key.origin, isShadowed(key, all)),
         key.targets === undefined ? t.everywhere : viewWords(key.targets.map(describeChat)),
-        viewWords(key.allow.map(scopeName)),
+        <span>
+          {texts.value.common.list(key.allow.map(scopeName))}
+          <span class="relay-hint">{describeLimits(key)}</span>
+        </span>,
         viewExpiry(key.expires),
         viewUse(key.lastUsedAt ?? textOf(usageOf(key.name)?.last_used), usageOf(key.name)),
         viewActions(key.origin, [
@@ -126,6 +129,12 @@ function viewMaster(): VNode {
       <span class="relay-badge">{keyFile === '' ? t.inSettings : t.generated(keyFile)}</span>
     </span>
   )
+}
+
+/** What else limits a key, in a line; empty where nothing does. */
+function describeLimits({ rate, from }: Key): string {
+  const { keys: t, common } = texts.value
+  return common.list([...rate === undefined ? [] : [t.rateLine(rate)], ...from.length > 0 ? [t.fromLine(common.list(from))] : []])
 }
 
 function scopeName(scope: string): string {

@@ -8,7 +8,10 @@ import { useStage } from './stage'
 describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
   const stage = useStage({
     targets: { ops: 'group:123456' },
-    keys: [{ name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] }],
+    keys: [
+      { name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] },
+      { name: 'past', key: 'the-secret-of-last-year', allow: ['send'], expires: '2020-01-31', rate: 30, from: ['10.0.0.0/8', '192.0.2.1'] },
+    ],
   })
 
   const rowOf = (page: Page, name: string) => page.getByRole('row', { name: new RegExp(`^${name}`) })
@@ -94,6 +97,38 @@ describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
       assert.notEqual(await shown(page), await secret.innerText())
       await dialog.getByRole('button', { name: 'Done' }).click()
     })
+  })
+
+  test('shows what limits a key, and all of it on a phone, where lists are not wider than the screen', async () => {
+    const to = Array.from({ length: 12 }, (_, at) => `group:${700_000 + at}`)
+    assert.equal((await stage.relay.request('/targets/many', { method: 'PUT', body: JSON.stringify({ to }) })).status, 201)
+    await stage.playAlone('keys', async page => {
+      await rowOf(page, 'past').getByText('up to 30 a minute, only from 10.0.0.0/8, 192.0.2.1').waitFor()
+      const widthOf = async (name: string): Promise<number> => (await page.locator(name).first().boundingBox())?.width ?? Infinity
+      const state = rowOf(page, 'past').locator('.relay-state', { hasText: 'expired' })
+      const { x = Infinity, width = 0 } = await state.boundingBox() ?? {}
+      assert(x + width < 360)
+      await page.getByRole('button', { name: 'New key' }).click()
+      await page.getByRole('dialog').getByLabel('Targets').press('Enter')
+      await page.getByRole('option', { name: /^many/ }).getByText('group:700011').waitFor()
+      assert(await widthOf('.relay-popper:visible') <= 360)
+      assert(await widthOf('.el-dialog') <= 360)
+    }, { viewport: { width: 360, height: 800 } })
+  })
+
+  test('makes a key that lasts until the end of a day where the browser is', async () => {
+    await stage.playAlone('keys', async page => {
+      await page.getByRole('button', { name: 'New key' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('until')
+      await dialog.getByLabel('Expires').fill('2020-01-31')
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByText('This day is over.').waitFor()
+      await dialog.getByLabel('Expires').fill('2030-01-31')
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByRole('button', { name: 'Done' }).click()
+      await rowOf(page, 'until').getByText('Jan 31, 2030, 23:59:59').waitFor()
+    }, { timezoneId: 'America/Los_Angeles' })
   })
 
   test('makes a target that callers can use at once, changes it, and deletes it after a question', async () => {
