@@ -1,8 +1,9 @@
-import { defineComponent, onMounted, reactive, shallowRef, type VNode } from 'vue'
+import { defineComponent, onMounted, reactive, shallowRef, watch, type VNode } from 'vue'
+import { parsePayload } from '../admin'
 import { call, readHold, upload, whyTooLarge, type Reply } from '../api'
 import { bots } from '../contacts'
 import { curlWithFiles } from '../curl'
-import { listOf, textOf, type Fields } from '../fields'
+import { listOf, textOf, textsOf, type Fields } from '../fields'
 import { refreshInventory } from '../inventory'
 import { notice, section } from '../parts/basics'
 import { button, Field, input, select, type Labelled } from '../parts/elements'
@@ -27,8 +28,12 @@ interface Outcome {
   target: string
 }
 
-/** What is being written. It outlives the tab, which somebody leaves to look something up, and which a lost connection makes anew. */
-const order = reactive<Order>({ bot: '', targets: [], text: '' })
+/** Where the browser keeps what is being written: the console loads the page anew after a restart of the bot. */
+const draftName = 'message-relay.draft'
+const draft = parsePayload(sessionStorage.getItem(draftName) ?? '')
+/** What is being written. It outlives the tab, which somebody leaves to look something up. */
+const order = reactive<Order>({ bot: textOf(draft?.bot), targets: textsOf(draft?.targets), text: textOf(draft?.text) })
+watch(order, () => sessionStorage.setItem(draftName, JSON.stringify(order)))
 const attachments = shallowRef<Attachment[]>([])
 const preview = shallowRef<Reply>()
 const outcome = shallowRef<Outcome>()

@@ -106,6 +106,21 @@ describe('the tab Send', { skip, timeout: 300_000 }, () => {
     })
   })
 
+  test('keeps what is being written when the bot restarts, and nothing once it was sent', async () => {
+    await stage.playAlone('send', async page => {
+      await type(page, 'ops')
+      await textOf(page).fill('written before')
+      await page.reload()
+      await page.getByRole('combobox', { name: 'Target: ops' }).waitFor()
+      assert.equal(await textOf(page).inputValue(), 'written before')
+      await button(page).click()
+      await page.getByText('Sent to ops.').waitFor()
+      await page.reload()
+      await page.getByRole('combobox', { name: 'Target: ops' }).waitFor()
+      assert.equal(await textOf(page).inputValue(), '')
+    })
+  })
+
   test('says why a part of a message did not reach one of several targets', async () => {
     const fault = stage.relay.simulator.fault({ fault: { kind: 'refuse', wording: 'too fast' }, target: '777', times: Infinity })
     await stage.play('send', async page => {
