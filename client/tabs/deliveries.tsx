@@ -251,7 +251,7 @@ export const DeliveriesTab = defineComponent({
                   {spacer(rows.value.length - first.value - visible.length)}
                 </tbody>
               </table>
-              <p class="relay-empty" role="status">{describeLack(isLoaded.value, rows.value.length, filters.value)}</p>
+              <p class="relay-empty" role="status">{problem.value ? '' : describeLack(isLoaded.value, rows.value.length, filters.value)}</p>
             </div>
             {place.value.id && <RecordPane id={place.value.id} isBeside={isWide.value} onClose={close} />}
           </div>

@@ -285,4 +285,28 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       simulator.mute('656', false)
     })
   })
+
+  test('moves a time range on as time passes, and keeps one of one\'s own while it is changed', async () => {
+    await send('715', 'an hour ago')
+    await stage.playAlone('deliveries?target=group:715&range=1h', async page => {
+      await page.locator('tr.record', { hasText: 'an hour ago' }).waitFor()
+      await page.clock.setFixedTime(Date.now() + 7_200_000)
+      await page.getByText('No delivery matches these filters.').waitFor()
+      await page.getByRole('combobox', { name: 'Time range: Last hour' }).press('Enter')
+      await page.getByRole('option', { name: 'From … to …' }).click()
+      const from = page.getByLabel('From', { exact: true })
+      await from.press('Backspace')
+      await page.waitForURL(/range=custom$/)
+      await from.waitFor()
+      const [left, right] = await Promise.all([0, 1].map(at => page.locator('.relay-pickers .el-input__wrapper').nth(at).boundingBox()))
+      assert(left && right && left.x + left.width < right.x)
+    })
+  })
+
+  test('says why nothing can be found, and not that nothing matches', async () => {
+    await stage.playAlone(`deliveries?target=${encodeURIComponent('值班群')}`, async page => {
+      await page.getByText('操作失败：目标应为 group:<群号>').waitFor()
+      assert.equal(await page.locator('.relay-empty').innerText(), '')
+    }, { locale: 'zh-CN' })
+  })
 })

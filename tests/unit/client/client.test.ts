@@ -81,6 +81,9 @@ test('a reason is told in the language of the page, and the words of the platfor
     ['ping events produce no message', 'ping 事件不发送消息', ''],
     ['its action "closed" produces no message', 'action 为“closed”的事件不发送消息', ''],
     ['平台的原话: nothing was sent', '平台的原话: nothing was sent', ''],
+    ['group_id must be a number, as OneBot has it', 'OneBot 的群号和 QQ 号应为数字', ''],
+    ['name must be one line of text, of at most 64 bytes', '名称应为一行文本，最长 64 字节（每个汉字 3 字节）', ''],
+    ['to names one bot, and platform or self_id another bot: leave out platform and self_id', '目标的地址中已有另一个机器人：请不要再选择机器人', ''],
   ]
   for (const [reason, cause, raw] of reasons) {
     assert.deepEqual(explainIn('zh-CN', reason), { cause, raw })
@@ -96,7 +99,7 @@ test('each sentence that the page knows is one of the relay', () => {
   const code = [...readdirSync(resolve(root, 'src'), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts')).map(name => `src/${name}`), 'client/api.ts'].map(path => readFileSync(resolve(root, path), 'utf8')).join('\n')
   for (const sentence of [...Object.keys(sentences), ...Object.keys(frames)]) {
     // The fields of keys have a table of rules.
-    const pattern = sentence.replace(/^(?:targets|from|rate) must be /, '').split('{}').map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.+?')
+    const pattern = sentence.replace(/^(?:targets?|from|rate|name|\{\}) must be /, '').split('{}').map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.+?')
     assert.match(code, new RegExp(pattern), sentence)
   }
 })
