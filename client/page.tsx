@@ -1,7 +1,6 @@
 import { socket } from '@koishijs/client'
 import { defineComponent, h, onBeforeUnmount, onMounted, resolveComponent, watch, type Component } from 'vue'
 import { refreshNames } from './contacts'
-import { notice } from './parts/basics'
 import { button, tabs } from './parts/elements'
 import { FreshKeyDialog } from './parts/key-dialogs'
 import { about, goTo, place, readPlace, refreshAbout, tabNames, type Tab } from './state'
@@ -36,7 +35,6 @@ export const RelayPage = defineComponent({
       const other = locale.value === 'zh-CN' ? 'en-US' : 'zh-CN'
       const content = () => (
         <div class="relay-panel">
-          {!socket.value && notice('bad', t.common.offline)}
           {about.value ? h(contents[tab]) : <p role="status">{t.common.loading}</p>}
         </div>
       )
