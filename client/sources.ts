@@ -42,11 +42,11 @@ const bearer = '-H "Authorization: Bearer $RELAY_KEY"'
 /** How a job repeats a request without sending the message twice. */
 const patient = 'curl -sS --fail-with-body --max-time 120 --retry 5 --retry-all-errors'
 
-/** A robot of a chat, whose callers know one address and nothing else. */
-function robot(name: string, label: string, parameter = 'key'): Source {
+/** A robot of a chat, or another source whose callers know one address and nothing else. */
+function robot(name: string, label: string, more: Partial<Source> = {}, parameter = 'key'): Source {
   return {
     name, label, group: 'robots', guide: 'robot', scope: 'hooks',
-    setup: parts => ({ fields: [['Webhook URL', hook(name, parts, `?${parameter}=${parts.key}`)]] }),
+    setup: parts => ({ fields: [['Webhook URL', hook(name, parts, `?${parameter}=${parts.key}`)]] }), ...more,
   }
 }
 
@@ -88,11 +88,8 @@ const known: readonly Source[] = [
       ],
     }),
   },
-  {
-    // It signs with a secret of its own choice. A key in the address counts before the signature, and needs no setting.
-    name: 'sentry', label: 'Sentry', group: 'monitoring', guide: 'sentry', scope: 'hooks', event: ['sentry-hook-resource', 'event_alert'],
-    setup: parts => ({ fields: [['Webhook URL', hook('sentry', parts, `?key=${parts.key}`)]] }),
-  },
+  // It signs with a secret of its own choice. A key in the address counts before the signature, and needs no setting.
+  robot('sentry', 'Sentry', { group: 'monitoring', guide: 'sentry', event: ['sentry-hook-resource', 'event_alert'] }),
   {
     name: 'curl', label: 'curl', group: 'scripts', guide: 'curl', scope: 'send',
     setup: parts => ({ fields: [], snippet: `curl -d "Hello" -H "Authorization: Bearer ${parts.key}" "${sendTo(parts)}"` }),
@@ -159,7 +156,7 @@ curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
   },
   robot('slack', 'Slack'),
   robot('discord', 'Discord'),
-  robot('dingtalk', '钉钉 DingTalk', 'access_token'),
+  robot('dingtalk', '钉钉 DingTalk', {}, 'access_token'),
   robot('wecom', '企业微信 WeCom'),
   robot('feishu', '飞书 Feishu, Lark'),
   {
@@ -182,10 +179,7 @@ curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
       }
     },
   },
-  {
-    name: 'message', label: 'message', group: 'other', guide: 'message', scope: 'hooks',
-    setup: parts => ({ fields: [['Webhook URL', hook('message', parts, `?key=${parts.key}`)]] }),
-  },
+  robot('message', 'message', { group: 'other', guide: 'message' }),
 ]
 
 /**
@@ -199,10 +193,7 @@ export function sourcesOf(names: readonly string[]): Source[] {
 
 /** A source whose template is the operator's own. */
 export function ownSource(name: string): Source {
-  return {
-    name, label: name, group: 'other', guide: 'own', scope: 'hooks',
-    setup: parts => ({ fields: [['Webhook URL', hook(name, parts, `?key=${parts.key}`)]] }),
-  }
+  return robot(name, name, { group: 'other', guide: 'own' })
 }
 
 /** Through which door the messages of a source come, as `GET /deliveries` filters by it. */
