@@ -131,9 +131,9 @@ const RecordContent = defineComponent({
         {state === 'sent' && !hasContent && items.length > 0 && <p class="relay-hint">{t.onlyPreview}</p>}
         {delivery.members.length > 0 && viewMembers(delivery.members)}
         {delivery.route.length > 0 && <h3>{t.route}</h3>}
-        {delivery.route.length > 0 && <ol class="relay-timeline">{delivery.route.map(viewWay)}</ol>}
+        {delivery.route.length > 0 && <ol class="relay-timeline">{delivery.route.map(viewStep)}</ol>}
         <h3>{t.timeline}</h3>
-        {history.length === 0 ? <p>{tried}</p> : <ol class="relay-timeline">{history.map(viewAttempt)}</ol>}
+        {history.length === 0 ? <p>{tried}</p> : <ol class="relay-timeline">{history.map(viewStep)}</ol>}
       </div>
     )
   },
@@ -187,28 +187,17 @@ function viewLink(id: string, label: string, isShown: boolean): VNode {
   )
 }
 
-/** A way that did not take a delivery. */
-function viewWay({ target, outcome, reason, at }: Fields): VNode {
+/** An attempt, or a way that did not take a delivery. */
+function viewStep({ target, at, took_ms: took, outcome, reason }: Fields, index: number): VNode {
+  const { record: t, common } = texts.value
   return (
     <li>
       <div class="relay-row">
-        <strong>{textOf(target)}</strong>
+        <strong>{textOf(target) || t.attempt(index + 1)}</strong>
         {outcomeMark(textOf(outcome))}
-        <span class="relay-aside">{writeMoment(textOf(at))}</span>
-      </div>
-      {textOf(reason) && viewWhy(textOf(reason))}
-    </li>
-  )
-}
-
-function viewAttempt({ at, took_ms: took, outcome, reason }: Fields, index: number): VNode {
-  const t = texts.value
-  return (
-    <li>
-      <div class="relay-row">
-        <strong>{t.record.attempt(index + 1)}</strong>
-        {outcomeMark(textOf(outcome))}
-        <span class="relay-aside">{t.common.list([writeMoment(textOf(at)), t.record.took(writeDuration(numberOf(took)))])}</span>
+        <span class="relay-aside">
+          {common.list([writeMoment(textOf(at)), ...took === undefined ? [] : [t.took(writeDuration(numberOf(took)))]])}
+        </span>
       </div>
       {textOf(reason) && viewWhy(textOf(reason))}
     </li>
