@@ -172,6 +172,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await page.locator('tr.record').first().waitFor()
       await send('123456', 'the row below')
       await send('123456', 'brand new')
+      assert.equal(await page.locator('tr.record td.check', { hasText: /./ }).count(), 0)
       await page.locator('tr.record', { hasText: 'brand new' }).locator('.relay-open').focus()
       await page.keyboard.press('Enter')
       const record = page.getByRole('complementary', { name: 'Delivery' })
