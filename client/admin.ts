@@ -1,5 +1,5 @@
-import { call, type Reply } from './api'
-import { isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
+import { call, type Method } from './api'
+import { isFields, listOf, numberOf, textOf, textsOf, wordsOf, type Fields } from './fields'
 
 /** Whether something stands in the settings, which this page does not change, or was made while the relay runs. */
 export type Origin = 'settings' | 'made'
@@ -30,9 +30,9 @@ export interface KeyWish {
   expires: string
   /** Empty for no limit. */
   rate: string
-  /** Empty for every address. */
-  from: readonly string[]
-  /** Whether it has a secret for signatures as well. */
+  /** Addresses with commas between them; empty for every address. */
+  from: string
+  /** Whether it has a secret for signatures as well, where it is for something that signs. */
   signs: boolean
 }
 
@@ -94,14 +94,19 @@ export function placesOf({ to, first }: Pick<Target, 'to' | 'first'>): string[] 
 /** What was wished for, or why there is none. */
 export type Result<T> = { value: T } | { problem: string }
 
-function resultOf<T>(reply: Reply, read: (data: Fields) => T): Result<T> {
-  return reply.isRight ? { value: read(reply.data) } : { problem: reply.msg }
+async function ask<T>(read: (data: Fields) => T, method: Method, path: string, body?: object): Promise<Result<T>> {
+  const { isRight, data, msg } = await call(method, path, body && { body: JSON.stringify(body) })
+  return isRight ? { value: read(data) } : { problem: msg }
 }
+
+/** For what is answered with nothing that is of use. */
+const change = (method: Method, path: string, body?: object): Promise<Result<undefined>> => ask(() => undefined, method, path, body)
+const pathOf = (kind: 'keys' | 'targets' | 'templates', name: string): string => `/${kind}/${encodeURIComponent(name)}`
 
 const originOf = ({ source }: Fields): Origin => source === 'made' ? 'made' : 'settings'
 
-export async function loadKeys(): Promise<Result<Key[]>> {
-  return resultOf(await call('GET', '/keys'), ({ keys }) => listOf(keys).map(fields => ({
+export function loadKeys(): Promise<Result<Key[]>> {
+  return ask(({ keys }) => listOf(keys).map(fields => ({
     name: textOf(fields.name),
     targets: Array.isArray(fields.targets) ? textsOf(fields.targets) : undefined,
     allow: textsOf(fields.allow),
@@ -110,36 +115,34 @@ export async function loadKeys(): Promise<Result<Key[]>> {
     from: textsOf(fields.from),
     origin: originOf(fields),
     lastUsedAt: textOf(fields.last_used_at) || undefined,
-  })))
+  })), 'GET', '/keys')
 }
 
-export async function makeKey({ name, targets, allow, expires, rate, from, signs }: KeyWish): Promise<Result<FreshKey>> {
-  const body = {
-    name, allow, ...targets.length > 0 && { targets }, ...expires && { expires }, ...rate && { rate: Number(rate) },
-    ...from.length > 0 && { from }, ...signs && { signs },
-  }
-  return resultOf(await call('POST', '/keys', { body: JSON.stringify(body) }), readFreshKey)
+export function makeKey({ name, targets, allow, expires, rate, from, signs }: KeyWish): Promise<Result<FreshKey>> {
+  const addresses = wordsOf(from)
+  return ask(readFreshKey, 'POST', '/keys', {
+    name: name.trim(), allow, ...targets.length > 0 && { targets }, ...expires && { expires }, ...rate && { rate: Number(rate) },
+    ...addresses.length > 0 && { from: addresses }, ...signs && allow.includes('hooks') && { signs },
+  })
 }
 
 /** @param grace for how many seconds the old key still counts */
-export async function rotateKey(name: string, grace: number): Promise<Result<FreshKey>> {
-  return resultOf(await call('POST', `/keys/${encodeURIComponent(name)}/rotate`, { body: JSON.stringify({ grace }) }), readFreshKey)
+export function rotateKey(name: string, grace: number): Promise<Result<FreshKey>> {
+  return ask(readFreshKey, 'POST', `${pathOf('keys', name)}/rotate`, { grace })
 }
 
 function readFreshKey({ name, key, secret }: Fields): FreshKey {
   return { name: textOf(name), key: textOf(key), secret: textOf(secret) }
 }
 
-export async function revokeKey(name: string): Promise<Result<undefined>> {
-  return resultOf(await call('DELETE', `/keys/${encodeURIComponent(name)}`), () => undefined)
-}
+export const revokeKey = (name: string): Promise<Result<undefined>> => change('DELETE', pathOf('keys', name))
 
-export async function loadTargets(): Promise<Result<Target[]>> {
-  return resultOf(await call('GET', '/targets'), ({ targets }) => listOf(targets).map(fields => ({
+export function loadTargets(): Promise<Result<Target[]>> {
+  return ask(({ targets }) => listOf(targets).map(fields => ({
     name: textOf(fields.name), to: textsOf(fields.to), first: Array.isArray(fields.first) ? fields.first.map(readWay) : [],
     after: textOf(fields.after), goesOnUnknown: fields.when_unknown === 'next', digest: textOf(fields.digest), quiet: readQuiet(fields.quiet),
     lang: textOf(fields.lang), origin: originOf(fields), skipped: textsOf(fields.skipped),
-  })))
+  })), 'GET', '/targets')
 }
 
 function readWay(way: unknown): Way {
@@ -156,7 +159,7 @@ function readQuiet(quiet: unknown): Quiet | undefined {
  *
  * @param bot the only one that writes to it, as `platform:id`; empty for any
  */
-export async function saveTarget(
+export function saveTarget(
   { name, to, first, after, goesOnUnknown, digest, quiet, lang }: Omit<Target, 'origin' | 'skipped'>, bot: string,
 ): Promise<Result<undefined>> {
   const at = bot.indexOf(':')
@@ -166,7 +169,7 @@ export async function saveTarget(
       : { to, ...bot && { platform: bot.slice(0, at), selfId: bot.slice(at + 1) } },
     ...digest && { digest: Number(digest) }, ...quiet && { quiet }, ...lang && { lang },
   }
-  return resultOf(await call('PUT', `/targets/${encodeURIComponent(name)}`, { body: JSON.stringify(body) }), () => undefined)
+  return change('PUT', pathOf('targets', name), body)
 }
 
 function writeWay(way: Way): unknown {
@@ -175,9 +178,7 @@ function writeWay(way: Way): unknown {
   return { url: address, ...secret ? { secret } : hasSecret && { secret: true }, ...format && { format } }
 }
 
-export async function removeTarget(name: string): Promise<Result<undefined>> {
-  return resultOf(await call('DELETE', `/targets/${encodeURIComponent(name)}`), () => undefined)
-}
+export const removeTarget = (name: string): Promise<Result<undefined>> => change('DELETE', pathOf('targets', name))
 
 /** The template of a source: one's own, or the one that comes with the relay. */
 export interface Template {
@@ -185,30 +186,25 @@ export interface Template {
   isOwn: boolean
 }
 
-const templatePath = (source: string): string => `/templates/${encodeURIComponent(source)}`
-
-export async function loadTemplate(source: string): Promise<Result<Template>> {
-  return resultOf(await call('GET', templatePath(source)), ({ template, source: origin }) => ({ text: textOf(template), isOwn: origin === 'own' }))
+export function loadTemplate(name: string): Promise<Result<Template>> {
+  return ask(({ template, source }) => ({ text: textOf(template), isOwn: source === 'own' }), 'GET', pathOf('templates', name))
 }
 
-export async function saveTemplate(source: string, template: string): Promise<Result<undefined>> {
-  return resultOf(await call('PUT', templatePath(source), { body: JSON.stringify({ template }) }), () => undefined)
+export function saveTemplate(name: string, template: string): Promise<Result<undefined>> {
+  return change('PUT', pathOf('templates', name), { template })
 }
 
 /** Goes back to the template that comes with the relay. */
-export async function resetTemplate(source: string): Promise<Result<undefined>> {
-  return resultOf(await call('DELETE', templatePath(source)), () => undefined)
-}
+export const resetTemplate = (name: string): Promise<Result<undefined>> => change('DELETE', pathOf('templates', name))
 
 /** What a template makes of a payload. */
 export type Rendering = { text: string, pictures: string[] } | { skipped: string }
 
 /** Shows what a template would make of a payload. Nothing is sent. */
-export async function previewTemplate(source: string, template: string, payload: Fields, event: string): Promise<Result<Rendering>> {
-  const body = { template, payload, ...event && { event } }
-  return resultOf(await call('POST', `${templatePath(source)}/preview`, { body: JSON.stringify(body) }), ({ skipped, text, pictures }) => {
+export function previewTemplate(name: string, template: string, payload: Fields, event: string): Promise<Result<Rendering>> {
+  return ask(({ skipped, text, pictures }) => {
     return skipped === undefined ? { text: textOf(text), pictures: textsOf(pictures) } : { skipped: textOf(skipped) }
-  })
+  }, 'POST', `${pathOf('templates', name)}/preview`, { template, payload, ...event && { event } })
 }
 
 /** A payload, or `undefined` for what is no object of JSON. */

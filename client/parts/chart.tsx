@@ -64,6 +64,7 @@ export const TrafficChart = defineComponent({
     }
     return () => {
       const { bars, label } = props
+      const { common, overview } = texts.value
       const top = roundUp(Math.max(...bars.map(totalOf)))
       const current = stop.value !== undefined && stop.value < bars.length ? stop.value : bars.length - 1
       return (
@@ -76,7 +77,7 @@ export const TrafficChart = defineComponent({
                   type="button"
                   class="relay-bar"
                   tabindex={at === current ? 0 : -1}
-                  aria-label={texts.value.overview.bar(longName(bar), describe(bar))}
+                  aria-label={common.pair(longName(bar), overview.summary(bar.sent, bar.failed, bar.unanswered))}
                   onClick={() => emit('open', bar)}
                   onMouseenter={() => {
                     shown.value = at
@@ -118,10 +119,6 @@ function viewValues(bar: Bar, place: number): VNode {
       ))}
     </div>
   )
-}
-
-function describe({ sent, failed, unanswered }: Bar): string {
-  return texts.value.overview.summary(sent, failed, unanswered)
 }
 
 /** The least number of 2, 4, 6, 8, 10, 20, 40 … that is not below this one: half of it is a whole number too. */

@@ -1,7 +1,8 @@
 /** The console's own components, as far as the page uses them, with types and with names for screen readers. */
 import { message, messageBox } from '@koishijs/client'
-import { defineComponent, h, resolveComponent, useId, type VNode, type VNodeChild } from 'vue'
+import { defineComponent, h, resolveComponent, useId, type PropType, type VNode, type VNodeChild } from 'vue'
 import { locale, texts } from '../texts'
+import { viewProblem, type Task } from './task'
 
 /** A component that the console has registered for all of its pages. */
 function view(name: string, props: Record<string, unknown>, slots: Record<string, (() => VNodeChild) | undefined> = {}): VNode {
@@ -132,6 +133,48 @@ function viewSelect(
   })
 }
 
+/** What ties a component to a value: it shows the value, and changes it. */
+export interface Model<T> { 'modelValue': T, 'onUpdate:modelValue': (value: T) => void }
+
+export function model<T>(modelValue: T, onChange: (value: T) => void): Model<T> {
+  return { modelValue, 'onUpdate:modelValue': onChange }
+}
+
+/** Ties a component to a field of a reactive object, such as the value of a ref. */
+export function bind<T extends object, K extends keyof T>(of: T, name: K): Model<T[K]> {
+  return model(of[name], value => {
+    of[name] = value
+  })
+}
+
+/** What stands below a control: what is wrong with what it holds, and a hint. */
+interface Notes { hint?: string | undefined, problem?: string | undefined }
+
+/** A box for a text, with its label. */
+export function inputField(label: string, model: Model<string>, options: InputOptions & Notes = {}): VNode {
+  const { hint, problem, ...more } = options
+  const view = (labelled: Labelled): VNode => {
+    return input(model.modelValue, model['onUpdate:modelValue'], { ...labelled, ...more, invalid: problem !== undefined })
+  }
+  return <Field label={label} hint={hint} problem={problem}>{view}</Field>
+}
+
+/** A list to choose one option from, with its label. */
+export function selectField(label: string, model: Model<string>, options: readonly Option[], more: SelectOptions & Notes = {}): VNode {
+  const view = (labelled: Labelled): VNode => select(model.modelValue, options, model['onUpdate:modelValue'], { ...labelled, ...more })
+  return <Field label={label} hint={more.hint}>{view}</Field>
+}
+
+/** An option that is shown as it is. */
+export function plain(value: string): Option {
+  return { value, label: value }
+}
+
+/** The options of a list whose values have names. */
+export function optionsOf(names: Readonly<Record<string, string>>): Option[] {
+  return Object.entries(names).map(([value, label]) => ({ value, label }))
+}
+
 export interface CheckboxOptions {
   describes?: string
   disabled?: boolean
@@ -140,14 +183,10 @@ export interface CheckboxOptions {
 }
 
 /** A box to tick, with its label. */
-export function checkbox(
-  label: VNodeChild, checked: boolean, onChange: (checked: boolean) => unknown, options: CheckboxOptions = {},
-): VNode {
-  const { describes, disabled, partly } = options
-  return view('el-checkbox', {
-    'modelValue': checked, disabled, 'indeterminate': partly === true, 'aria-label': describes,
-    'onUpdate:modelValue': (value: unknown) => onChange(value === true),
-  }, { default: label === undefined ? undefined : () => label })
+export function checkbox(label: VNodeChild, model: Model<boolean>, { describes, disabled, partly }: CheckboxOptions = {}): VNode {
+  return view('el-checkbox', { ...model, disabled, 'indeterminate': partly === true, 'aria-label': describes }, {
+    default: label === undefined ? undefined : () => label,
+  })
 }
 
 /** A control with its label above it, and below it a hint, or what is wrong with what it holds. The control takes a `Labelled`. */
@@ -178,17 +217,49 @@ export const Field = defineComponent({
 export const Dialog = defineComponent({
   props: {
     title: { type: String, required: true },
-    /** Whether a click beside it leaves it open. */
-    stays: Boolean,
     /** Whether only a button in it closes it. */
     insists: Boolean,
   },
   emits: ['close'],
   setup: (props, { emit, slots }) => () => view('el-dialog', {
     // It is moved out of the page, which says what language it is in.
-    lang: locale.value, closeOnClickModal: !props.stays && !props.insists, closeOnPressEscape: !props.insists, showClose: !props.insists, modelValue: true, title: props.title, width: '36rem', appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
+    lang: locale.value, closeOnClickModal: false, closeOnPressEscape: !props.insists, showClose: !props.insists,
+    modelValue: true, title: props.title, width: '36rem', appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
   }, { default: slots.default }),
 })
+
+/** A form in a window, with the buttons that end it. */
+export const FormDialog = defineComponent({
+  props: {
+    title: { type: String, required: true },
+    /** The word on the button that does it. */
+    verb: { type: String, required: true },
+    task: { type: Object as PropType<Task> },
+  },
+  emits: ['close', 'submit'],
+  setup(props, { emit, slots }) {
+    const close = (): void => emit('close')
+    const viewForm = (): VNode => (
+      <form onSubmit={submitting(() => emit('submit'))}>
+        {slots.default?.()}
+        {props.task && viewProblem(props.task)}
+        <div class="relay-row end">
+          {button(texts.value.common.cancel, close)}
+          {button(props.verb, undefined, { kind: 'primary', submits: true, busy: props.task?.isBusy === true })}
+        </div>
+      </form>
+    )
+    return () => <Dialog title={props.title} onClose={close}>{viewForm}</Dialog>
+  },
+})
+
+/** Has a form do something in place of loading another page. */
+export function submitting(act: () => unknown): (event: Event) => void {
+  return event => {
+    event.preventDefault()
+    act()
+  }
+}
 
 /** The same beside the page, or over all of it on a phone. What is in it has a header of its own. */
 export const Drawer = defineComponent({
@@ -218,16 +289,10 @@ export function tabs<T extends string>(
 }
 
 /** A few words of which one is chosen, side by side. */
-export function choice<T extends string>(
-  name: string, current: T, options: readonly (readonly [value: T, label: string])[], onChange: (value: T) => unknown,
-): VNode {
-  return view('el-radio-group', {
-    'modelValue': current, 'size': 'small', 'aria-label': name,
-    'onUpdate:modelValue': (value: unknown) => {
-      const next = options.find(([option]) => option === value)
-      if (next) onChange(next[0])
-    },
-  }, { default: () => options.map(([value, label]) => view('el-radio-button', { key: value, value }, { default: () => label })) })
+export function choice<T extends string>(name: string, model: Model<T>, options: readonly (readonly [value: T, label: string])[]): VNode {
+  return view('el-radio-group', { ...model, 'size': 'small', 'aria-label': name }, {
+    default: () => options.map(([value, label]) => view('el-radio-button', { key: value, value }, { default: () => label })),
+  })
 }
 
 /** Says how something ended, for a few seconds; what is more than "it worked" stays longer. */

@@ -1,14 +1,14 @@
 import { defineComponent, reactive, shallowRef, type PropType, type VNode } from 'vue'
-import { makeKey, rotateKey, type FreshKey, type Key } from '../admin'
+import { makeKey, rotateKey, type FreshKey, type Key, type KeyWish } from '../admin'
 import { pageName } from '../api'
-import { wordsOf } from '../fields'
 import { knownKeys, refreshInventory } from '../inventory'
 import { about } from '../state'
 import { texts } from '../texts'
 import { notice } from './basics'
 import { CopyBlock } from './copy'
-import { button, checkbox, Dialog, Field, input, select, type Labelled } from './elements'
+import { bind, button, checkbox, Dialog, FormDialog, inputField, model, optionsOf, selectField } from './elements'
 import { TargetPicker } from './target'
+import { useTask } from './task'
 
 /** A key that was just made, which nobody is shown again. It stays here, whatever the page shows, until somebody has taken it. */
 const fresh = shallowRef<FreshKey>()
@@ -39,101 +39,58 @@ export const FreshKeyDialog = defineComponent({
   },
 })
 
-/** What the form of a key holds. */
-interface Wish {
-  name: string
-  targets: string[]
-  allow: string[]
-  expires: string
-  rate: string
-  from: string
-  signs: boolean
-}
-
 /** Makes a key. */
 export const NewKeyDialog = defineComponent({
   emits: ['close'],
   setup(_, { emit }) {
-    const wish = reactive<Wish>({ name: '', targets: [], allow: ['send'], expires: '', rate: '', from: '', signs: false })
-    const problem = shallowRef('')
-    const isBusy = shallowRef(false)
+    const wish = reactive<KeyWish>({ name: '', targets: [], allow: ['send'], expires: '', rate: '', from: '', signs: false })
+    const task = useTask()
     /** Nothing is wrong before somebody has asked for the key. */
     const isAsked = shallowRef(false)
     const make = async (): Promise<void> => {
       isAsked.value = true
-      if (isBusy.value || Object.keys(problemsOf(wish)).length > 0) return
-      isBusy.value = true
-      const signs = wish.signs && wish.allow.includes('hooks')
-      const expires = endOf(wish.expires)?.toISOString() ?? ''
-      const result = await makeKey({ ...wish, name: wish.name.trim(), expires, from: wordsOf(wish.from), signs })
-      isBusy.value = false
-      if ('problem' in result) problem.value = texts.value.common.failed(result.problem)
-      else show(result.value, () => emit('close'))
+      if (Object.keys(problemsOf(wish)).length > 0) return
+      const made = await task.run(() => makeKey({ ...wish, expires: endOf(wish.expires)?.toISOString() ?? '' }))
+      if (made) show(made.value, () => emit('close'))
       await refreshInventory()
     }
     const allow = (scope: string, isAllowed: boolean): void => {
       wish.allow = [...wish.allow.filter(each => each !== scope), ...isAllowed ? [scope] : []]
     }
     const view = (name: 'name' | 'expires' | 'rate' | 'from', label: string, hint?: string, type: 'text' | 'date' = 'text'): VNode => {
-      const wrong = isAsked.value ? problemsOf(wish)[name] : undefined
-      return (
-        <Field label={label} hint={hint} problem={wrong}>
-          {(labelled: Labelled) => input(wish[name], value => {
-            wish[name] = value
-          }, { ...labelled, type, invalid: wrong !== undefined })}
-        </Field>
-      )
+      return inputField(label, bind(wish, name), { hint, type, problem: isAsked.value ? problemsOf(wish)[name] : undefined })
     }
-    const viewForm = (): VNode => {
+    const viewFields = (): VNode => {
       const t = texts.value.keys
       const scopeNames: Partial<Record<string, string>> = t.scopes
-      const wrong = isAsked.value ? problemsOf(wish) : {}
+      const problem = isAsked.value ? problemsOf(wish).allow : undefined
       return (
-        <form
-          onSubmit={(event: Event) => {
-            event.preventDefault()
-            void make()
-          }}
-        >
+        <div>
           {view('name', t.name)}
-          <TargetPicker
-            modelValue={wish.targets}
-            label={t.targets}
-            hint={t.targetsHint}
-            multiple
-            onUpdate:modelValue={(value: string[]) => {
-              wish.targets = value
-            }}
-          />
-          <fieldset aria-describedby={wrong.allow && 'relay-scopes-problem'}>
+          <TargetPicker {...bind(wish, 'targets')} label={t.targets} hint={t.targetsHint} multiple />
+          <fieldset aria-describedby={problem && 'relay-scopes-problem'}>
             <legend>{t.allow}</legend>
             <div class="relay-checks">
               {(about.value?.scopes ?? []).map(scope => {
-                return checkbox(scopeNames[scope] ?? scope, wish.allow.includes(scope), isAllowed => allow(scope, isAllowed))
+                return checkbox(scopeNames[scope] ?? scope, model(wish.allow.includes(scope), isAllowed => allow(scope, isAllowed)))
               })}
             </div>
-            {wrong.allow && <span class="relay-problem" id="relay-scopes-problem" role="alert">{wrong.allow}</span>}
+            {problem && <span class="relay-problem" id="relay-scopes-problem" role="alert">{problem}</span>}
           </fieldset>
           {view('expires', t.expires, t.expiresHint, 'date')}
           <details>
             <summary>{t.more}</summary>
             {view('rate', t.rate, t.rateHint)}
             {view('from', t.addresses, t.addressesHint)}
-            {wish.allow.includes('hooks') && checkbox(t.signs, wish.signs, value => {
-              wish.signs = value
-            })}
+            {wish.allow.includes('hooks') && checkbox(t.signs, bind(wish, 'signs'))}
             {wish.allow.includes('hooks') && <span class="relay-hint">{t.signsHint}</span>}
           </details>
-          {problem.value && notice('bad', problem.value)}
-          <div class="relay-row end">
-            {button(texts.value.common.cancel, () => emit('close'))}
-            {button(t.create, undefined, { kind: 'primary', submits: true, busy: isBusy.value })}
-          </div>
-        </form>
+        </div>
       )
     }
     return () => {
-      return <Dialog title={texts.value.keys.makeTitle} stays onClose={() => emit('close')}>{viewForm}</Dialog>
+      const { makeTitle, create } = texts.value.keys
+      return <FormDialog title={makeTitle} verb={create} task={task} onSubmit={make} onClose={() => emit('close')}>{viewFields}</FormDialog>
     }
   },
 })
@@ -150,7 +107,7 @@ function endOf(date: string): Date | undefined {
 }
 
 /** What is wrong with the fields of the form. The relay judges the rest. */
-function problemsOf({ name, allow, rate, expires }: Wish): Partial<Record<keyof Wish, string>> {
+function problemsOf({ name, allow, rate, expires }: KeyWish): Partial<Record<keyof KeyWish, string>> {
   const t = texts.value.keys
   return {
     ...name.trim() === '' && { name: t.needName },
@@ -167,40 +124,23 @@ export const RotateDialog = defineComponent({
   emits: ['close'],
   setup(props, { emit }) {
     const grace = shallowRef('86400')
-    const problem = shallowRef('')
-    const isBusy = shallowRef(false)
+    const task = useTask()
     const rotate = async (): Promise<void> => {
-      if (isBusy.value) return
-      isBusy.value = true
-      const result = await rotateKey(props.of.name, Number(grace.value))
-      isBusy.value = false
-      if ('problem' in result) problem.value = texts.value.common.failed(result.problem)
-      else {
-        knownKeys.delete(props.of.name)
-        show(result.value, () => emit('close'))
+      const { name } = props.of
+      const made = await task.run(() => rotateKey(name, Number(grace.value)))
+      if (made) {
+        knownKeys.delete(name)
+        show(made.value, () => emit('close'))
       }
       await refreshInventory()
     }
-    const viewForm = (): VNode => {
-      const t = texts.value.keys
-      const graces = Object.entries(t.graces).map(([value, label]) => ({ value, label }))
-      return (
-        <div>
-          <Field label={t.rotateText}>
-            {(labelled: Labelled) => select(grace.value, graces, value => {
-              grace.value = value
-            }, labelled)}
-          </Field>
-          {problem.value && notice('bad', problem.value)}
-          <div class="relay-row end">
-            {button(texts.value.common.cancel, () => emit('close'))}
-            {button(t.rotateVerb, rotate, { kind: 'primary', busy: isBusy.value })}
-          </div>
-        </div>
-      )
-    }
     return () => {
-      return <Dialog title={texts.value.keys.rotateTitle(props.of.name)} stays onClose={() => emit('close')}>{viewForm}</Dialog>
+      const { rotateTitle, rotateVerb, rotateText, graces } = texts.value.keys
+      return (
+        <FormDialog title={rotateTitle(props.of.name)} verb={rotateVerb} task={task} onSubmit={rotate} onClose={() => emit('close')}>
+          {() => selectField(rotateText, bind(grace, 'value'), optionsOf(graces))}
+        </FormDialog>
+      )
     }
   },
 })

@@ -3,9 +3,9 @@ import { saveTarget, type Target } from '../admin'
 import { refreshInventory, targets } from '../inventory'
 import { bots, splitAddress } from '../contacts'
 import { languageNames, texts } from '../texts'
-import { notice } from './basics'
-import { button, checkbox, choice, Dialog, Field, input, say, select, type InputOptions, type Labelled } from './elements'
+import { bind, checkbox, choice, FormDialog, inputField, optionsOf, plain, say, selectField, type InputOptions } from './elements'
 import { TargetPicker } from './target'
+import { useTask } from './task'
 import { formWay, WaysEditor, type FormWay } from './ways'
 
 /** What the form of a target holds. */
@@ -35,62 +35,41 @@ export const TargetDialog = defineComponent({
   emits: { close: () => true, saved: (name: string) => name !== '' },
   setup(props, { emit }) {
     const wish = reactive(wishOf(props.of, props.chats))
-    const problem = shallowRef('')
-    const isBusy = shallowRef(false)
+    const task = useTask()
     const isAsked = shallowRef(false)
     /** Whether there is more than most targets have. */
     const hasRules = wish.digest !== '' || wish.from !== ''
     const lacks = (): Problems => problemsOf(wish, props.of === undefined)
     const save = async (): Promise<void> => {
       isAsked.value = true
-      if (isBusy.value || Object.keys(lacks()).length > 0) return
-      isBusy.value = true
+      if (Object.keys(lacks()).length > 0) return
       const { mode, to, ways, from, until, zone } = wish
       const name = wish.name.trim()
       const quiet = from === '' ? undefined : { from, to: until, zone }
-      const result = await saveTarget({ ...wish, name, quiet, ...mode === 'all' ? { to, first: [] } : { to: [], first: ways } }, wish.bot)
-      isBusy.value = false
-      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
-      if ('problem' in result) return
+      const target = { ...wish, name, quiet, ...mode === 'all' ? { to, first: [] } : { to: [], first: ways } }
+      if (!await task.run(() => saveTarget(target, wish.bot))) return
       await refreshInventory()
       say('good', texts.value.targets.saved(name))
       emit('saved', name)
       emit('close')
     }
     const view = (name: 'name' | 'after' | 'digest' | 'from' | 'until', label: string, hint?: string, type: InputOptions['type'] = 'text'): VNode => {
-      const wrong = isAsked.value ? lacks()[name] : undefined
-      return (
-        <Field label={label} hint={hint} problem={wrong}>
-          {(labelled: Labelled) => input(wish[name], value => {
-            wish[name] = value
-          }, { ...labelled, type, invalid: wrong !== undefined })}
-        </Field>
-      )
+      return inputField(label, bind(wish, name), { hint, type, problem: isAsked.value ? lacks()[name] : undefined })
     }
-    const pick = (name: 'lang' | 'bot' | 'zone', label: string, options: readonly (readonly [value: string, label: string])[], hint?: string): VNode => (
-      <Field label={label} hint={hint}>
-        {(labelled: Labelled) => select(wish[name], options.map(([value, label]) => ({ value, label })), value => {
-          wish[name] = value
-        }, { ...labelled, searched: name === 'zone' })}
-      </Field>
-    )
     const viewAll = (): VNode => {
       const t = texts.value.targets
       return (
         <div>
           <TargetPicker
-            modelValue={wish.to}
+            {...bind(wish, 'to')}
             label={t.to}
             hint={t.toHint}
             problem={isAsked.value ? lacks().to : undefined}
             bot={wish.bot}
             multiple
             chatsOnly
-            onUpdate:modelValue={(value: string[]) => {
-              wish.to = value
-            }}
           />
-          {pick('bot', t.bot, [['', t.anyBot], ...bots.value.map(bot => [bot, bot] as const)], t.botHint)}
+          {selectField(t.bot, bind(wish, 'bot'), [{ value: '', label: t.anyBot }, ...bots.value.map(plain)], { hint: t.botHint })}
         </div>
       )
     }
@@ -98,40 +77,23 @@ export const TargetDialog = defineComponent({
       const t = texts.value.targets
       return (
         <div>
-          <WaysEditor
-            modelValue={wish.ways}
-            isAsked={isAsked.value}
-            onUpdate:modelValue={(value: FormWay[]) => {
-              wish.ways = value
-            }}
-          />
+          <WaysEditor {...bind(wish, 'ways')} isAsked={isAsked.value} />
           {view('after', t.after, t.afterHint)}
-          <div class="relay-field">
-            {checkbox(t.goesOn, wish.goesOnUnknown, isOn => {
-              wish.goesOnUnknown = isOn
-            })}
-          </div>
+          <div class="relay-field">{checkbox(t.goesOn, bind(wish, 'goesOnUnknown'))}</div>
         </div>
       )
     }
     const viewForm = (): VNode => {
       const t = texts.value.targets
       const modes = [['all', t.modes.all], ['first', t.modes.first]] as const
+      const zones = [...new Set([...Intl.supportedValuesOf('timeZone'), wish.zone])]
+      const langs = [{ value: '', label: t.defaultLang }, ...optionsOf(languageNames)]
       return (
-        <form
-          onSubmit={(event: Event) => {
-            event.preventDefault()
-            void save()
-          }}
-        >
+        <div>
           {!props.of && view('name', t.name, t.nameHint)}
-          <div class="relay-field">
-            {choice(t.mode, wish.mode, modes, mode => {
-              wish.mode = mode
-            })}
-          </div>
+          <div class="relay-field">{choice(t.mode, bind(wish, 'mode'), modes)}</div>
           {wish.mode === 'all' ? viewAll() : viewFirst()}
-          {pick('lang', t.lang, [['', t.defaultLang], ...Object.entries(languageNames)], t.langHint)}
+          {selectField(t.lang, bind(wish, 'lang'), langs, { hint: t.langHint })}
           <details open={hasRules}>
             <summary>{t.rules}</summary>
             {view('digest', t.digest, t.digestHint)}
@@ -139,19 +101,15 @@ export const TargetDialog = defineComponent({
               {view('from', t.quietFrom, t.quietHint, 'time')}
               {view('until', t.quietTo, undefined, 'time')}
             </div>
-            {pick('zone', t.zone, [...new Set([...Intl.supportedValuesOf('timeZone'), wish.zone])].map(zone => [zone, zone]))}
+            {selectField(t.zone, bind(wish, 'zone'), zones.map(plain), { searched: true })}
           </details>
-          {problem.value && notice('bad', problem.value)}
-          <div class="relay-row end">
-            {button(texts.value.common.cancel, () => emit('close'))}
-            {button(t.save, undefined, { kind: 'primary', submits: true, busy: isBusy.value })}
-          </div>
-        </form>
+        </div>
       )
     }
     return () => {
       const t = texts.value.targets
-      return <Dialog title={props.of ? t.changeTitle(props.of.name) : t.makeTitle} stays onClose={() => emit('close')}>{viewForm}</Dialog>
+      const title = props.of ? t.changeTitle(props.of.name) : t.makeTitle
+      return <FormDialog title={title} verb={t.save} task={task} onSubmit={save} onClose={() => emit('close')}>{viewForm}</FormDialog>
     }
   },
 })

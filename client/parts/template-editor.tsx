@@ -6,7 +6,8 @@ import type { Source } from '../sources'
 import { refreshAbout } from '../state'
 import { texts, translate, writeMoment } from '../texts'
 import { notice, section } from './basics'
-import { button, confirm, Field, input, say, type Labelled } from './elements'
+import { bind, button, confirm, inputField, model, say } from './elements'
+import { useTask, viewProblem } from './task'
 
 /** How long somebody has to pause in typing before the preview is made again, in milliseconds. */
 const pause = 400
@@ -23,13 +24,11 @@ export const TemplateEditor = defineComponent({
   setup(props) {
     const { name, event } = props.source
     const saved = shallowRef<Template>()
-    const draft = reactive({ template: '', payload: '', event: event?.[1] ?? '' })
-    /** When the payload came; empty for one that somebody wrote. */
-    const receivedAt = shallowRef('')
-    const problem = shallowRef('')
+    /** It has no `receivedAt` where somebody wrote the payload. */
+    const draft = reactive({ template: '', payload: '', event: event?.[1] ?? '', receivedAt: '' })
+    const task = useTask()
     const rendering = shallowRef<Rendering>()
     const flaw = shallowRef('')
-    const isBusy = shallowRef(false)
     let timer: number | undefined
 
     const load = async (): Promise<void> => {
@@ -37,9 +36,8 @@ export const TemplateEditor = defineComponent({
         draft.template = texts.value.integrations.newTemplate
         return
       }
-      const result = await loadTemplate(name)
-      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
-      if ('problem' in result) return
+      const result = await task.run(() => loadTemplate(name))
+      if (!result) return
       saved.value = result.value
       draft.template = result.value.text
     }
@@ -48,8 +46,8 @@ export const TemplateEditor = defineComponent({
       const t = texts.value
       flaw.value = isRight ? '' : status === 404 ? t.integrations.noPayload : t.common.failed(msg)
       if (!isRight) return
-      Object.assign(draft, { payload: JSON.stringify(data.payload, undefined, 2), event: textOf(data.event) || draft.event })
-      receivedAt.value = textOf(data.received_at)
+      const payload = JSON.stringify(data.payload, undefined, 2)
+      Object.assign(draft, { payload, event: textOf(data.event) || draft.event, receivedAt: textOf(data.received_at) })
     }
     const render = async (): Promise<void> => {
       const payload = parsePayload(draft.payload)
@@ -65,13 +63,8 @@ export const TemplateEditor = defineComponent({
       flaw.value = 'problem' in result ? result.problem : ''
     }
     const save = async (): Promise<void> => {
-      if (isBusy.value) return
-      isBusy.value = true
       const text = draft.template
-      const result = await saveTemplate(name, text)
-      isBusy.value = false
-      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
-      if ('problem' in result) return
+      if (!await task.run(() => saveTemplate(name, text))) return
       saved.value = { text, isOwn: true }
       say('good', texts.value.integrations.saved)
       await refreshAbout()
@@ -82,10 +75,7 @@ export const TemplateEditor = defineComponent({
       const question = isOurs
         ? { title: t.resetTitle, text: t.resetText, verb: t.reset }
         : { title: t.removeTitle, text: t.removeText, verb: t.remove }
-      if (!await confirm(question)) return
-      const result = await resetTemplate(name)
-      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
-      if ('problem' in result) return
+      if (!await confirm(question) || !await task.run(() => resetTemplate(name))) return
       say('good', isOurs ? t.isReset : t.isRemoved)
       await (isOurs ? load() : refreshAbout())
     }
@@ -108,7 +98,7 @@ export const TemplateEditor = defineComponent({
       const isChanged = draft.template !== saved.value?.text
       return (
         <div class="relay-row">
-          {button(t.save, save, { kind: 'primary', busy: isBusy.value, disabled: !isChanged })}
+          {button(t.save, save, { kind: 'primary', busy: task.isBusy, disabled: !isChanged })}
           {saved.value?.isOwn && button(props.source.guide === 'own' ? t.remove : t.reset, reset)}
           {saved.value && isChanged && <span class="relay-aside">{t.unsaved}</span>}
         </div>
@@ -119,14 +109,10 @@ export const TemplateEditor = defineComponent({
       return section(t.template, (
         <div>
           <p class="relay-hint">{t.templateHint}</p>
-          {problem.value && notice('bad', problem.value)}
+          {viewProblem(task)}
           <div class="relay-columns">
             <div>
-              <Field label={t.liquid}>
-                {(labelled: Labelled) => input(draft.template, value => {
-                  draft.template = value
-                }, { ...labelled, type: 'textarea', mono: true, rows: 14 })}
-              </Field>
+              {inputField(t.liquid, bind(draft, 'template'), { type: 'textarea', mono: true, rows: 14 })}
               {viewActions()}
             </div>
             <div class="relay-preview">
@@ -135,19 +121,10 @@ export const TemplateEditor = defineComponent({
                 {flaw.value && notice(flaw.value === t.noPayload ? 'info' : 'bad', flaw.value)}
                 {rendering.value ? viewRendering(rendering.value) : !flaw.value && <p class="relay-hint">{t.needPayload}</p>}
               </div>
-              {event && (
-                <Field label={t.event} hint={t.eventHint(event[0])}>
-                  {(labelled: Labelled) => input(draft.event, value => {
-                    draft.event = value
-                  }, labelled)}
-                </Field>
-              )}
-              <Field label={t.payload} hint={receivedAt.value ? t.taken(writeMoment(receivedAt.value)) : undefined}>
-                {(labelled: Labelled) => input(draft.payload, value => {
-                  draft.payload = value
-                  receivedAt.value = ''
-                }, { ...labelled, type: 'textarea', mono: true, rows: 7 })}
-              </Field>
+              {event && inputField(t.event, bind(draft, 'event'), { hint: t.eventHint(event[0]) })}
+              {inputField(t.payload, model(draft.payload, payload => Object.assign(draft, { payload, receivedAt: '' })), {
+                hint: draft.receivedAt ? t.taken(writeMoment(draft.receivedAt)) : undefined, type: 'textarea', mono: true, rows: 7,
+              })}
               {!props.isNew && button(t.take, take, { look: 'small' })}
             </div>
           </div>

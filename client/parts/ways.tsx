@@ -1,7 +1,7 @@
 import { defineComponent, type PropType, type VNode } from 'vue'
 import { isHttp, type Way } from '../admin'
 import { texts } from '../texts'
-import { button, Field, input, select, type Labelled } from './elements'
+import { button, inputField, model, optionsOf, selectField } from './elements'
 import { TargetPicker } from './target'
 
 /** A way in a form: its key stays when it is moved. */
@@ -39,14 +39,10 @@ export const WaysEditor = defineComponent({
       const t = texts.value.targets
       return (
         <div class="relay-pair">
-          <Field label={t.secret} hint={hasSecret ? t.secretKept : t.secretHint}>
-            {(labelled: Labelled) => input(secret, value => change(at, { secret: value }), { ...labelled, type: 'password' })}
-          </Field>
-          <Field label={t.format}>
-            {(labelled: Labelled) => select(format, Object.entries(t.formats).map(([value, label]) => ({ value, label })), value => {
-              change(at, { format: value })
-            }, labelled)}
-          </Field>
+          {inputField(t.secret, model(secret, value => change(at, { secret: value })), {
+            hint: hasSecret ? t.secretKept : t.secretHint, type: 'password',
+          })}
+          {selectField(t.format, model(format, value => change(at, { format: value })), optionsOf(t.formats))}
         </div>
       )
     }
@@ -59,7 +55,7 @@ export const WaysEditor = defineComponent({
             {props.modelValue.map((way, at) => {
               const name = t.way(at + 1)
               const act = (verb: string, work: () => void, disabled: boolean): VNode => {
-                return button(verb, work, { look: 'small', describes: t.act(verb, name), disabled })
+                return button(verb, work, { look: 'small', describes: texts.value.common.pair(verb, name), disabled })
               }
               return (
                 <li key={way.key}>

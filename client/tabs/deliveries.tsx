@@ -4,7 +4,7 @@ import { knownChats } from '../contacts'
 import { isFields, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
 import { callerOf, notice, stateMark, stateWord } from '../parts/basics'
-import { button, checkbox, confirm, input, say, select, type Option } from '../parts/elements'
+import { bind, button, checkbox, confirm, input, model, optionsOf, plain, say, select, type Model, type Option } from '../parts/elements'
 import { summarize } from '../parts/items'
 import { RecordPane, retryable } from '../parts/record'
 import { describeTarget, viewTarget } from '../parts/target'
@@ -223,9 +223,7 @@ export const DeliveriesTab = defineComponent({
       const isSplit = place.value.id !== '' && isWide.value
       return (
         <div class="relay-deliveries">
-          {viewFilters(filters.value, set, rows.value, areFiltersOpen.value, isOpen => {
-            areFiltersOpen.value = isOpen
-          })}
+          {viewFilters(filters.value, set, rows.value, bind(areFiltersOpen, 'value'))}
           <div class="relay-bar-of-chips">
             {viewChips(filters.value.state, counts.value, state => set({ state }))}
             <div class="relay-row">
@@ -326,7 +324,7 @@ function viewHead(rows: readonly Delivery[], chosen: ReadonlySet<string>, choose
     <thead>
       <tr aria-rowindex={1}>
         <th scope="col" class="check">
-          {checkbox(undefined, able > 0 && chosen.size >= able, chooseAll, {
+          {checkbox(undefined, model(able > 0 && chosen.size >= able, chooseAll), {
             describes: t.chooseAll, disabled: able === 0, partly: chosen.size > 0 && chosen.size < able,
           })}
         </th>
@@ -351,10 +349,11 @@ function viewRow(
   const caller = callerOf(delivery)
   const name = describeTarget(target, bot)
   const word = stateWord(delivery)
+  const viewBox = (): VNode => checkbox(undefined, model(isChosen, value => choose(id, value)), { describes: t.choose(name, word) })
   return (
     <tr key={id} class={['record', { open: isOpen }]} data-id={id} aria-rowindex={index + 2} onClick={() => open(id)}>
       <td class="check" onClick={(event: Event) => event.stopPropagation()}>
-        {retryable.has(state) ? checkbox(undefined, isChosen, value => choose(id, value), { describes: t.choose(name, word) }) : undefined}
+        {retryable.has(state) ? viewBox() : undefined}
       </td>
       <td>
         <button type="button" class="relay-open" aria-label={t.open(name, word)} aria-current={isOpen}>{stateMark(delivery)}</button>
@@ -372,9 +371,8 @@ function viewRow(
   )
 }
 
-function viewFilters(
-  filters: Filters, set: (changes: Filters) => void, rows: readonly Delivery[], isOpen: boolean, toggle: (isOpen: boolean) => void,
-): VNode {
+/** @param isOpen whether those are shown that a phone hides at first */
+function viewFilters(filters: Filters, set: (changes: Filters) => void, rows: readonly Delivery[], isOpen: Model<boolean>): VNode {
   const t = texts.value.deliveries
   const { target = '', door = '', key = '', text = '', since, until } = filters
   const range = since !== undefined || until !== undefined ? 'custom' : filters.range ?? ''
@@ -397,18 +395,20 @@ function viewFilters(
   })
   const more = [target, door, key, range].filter(Boolean).length
   return (
-    <div class={['relay-filters', { open: isOpen }]} role="search">
+    <div class={['relay-filters', { open: isOpen.modelValue }]} role="search">
       <div class="relay-search">
         <Search key="search" value={text} onChange={(value: string) => set({ text: value })} />
         <span class="relay-toggle">
-          {button(more > 0 ? `${t.filters} (${more})` : t.filters, () => toggle(!isOpen), { expanded: isOpen })}
+          {button(more > 0 ? `${t.filters} (${more})` : t.filters, () => isOpen['onUpdate:modelValue'](!isOpen.modelValue), {
+            expanded: isOpen.modelValue,
+          })}
         </span>
       </div>
       <div class="relay-pickers">
         {pick('target', target, t.anyTarget)}
         {pick('door', door, t.anyDoor)}
         {pick('key', key, t.anyKey)}
-        {select(range, Object.entries(t.ranges).map(([value, label]) => ({ value, label })), value => {
+        {select(range, optionsOf(t.ranges), value => {
           if (value === 'custom') set({ range: 'custom', since: new Date(Date.now() - 24 * hour).toISOString() })
           else set({ range: value, since: '', until: '' })
         }, { describes: t.range })}
@@ -439,10 +439,6 @@ const Search = defineComponent({
     })
   },
 })
-
-function plain(value: string): Option {
-  return { value, label: value }
-}
 
 /** Each option once, and the one that is chosen among them. */
 function unique(options: readonly Option[], chosen: string): Option[] {

@@ -4,9 +4,10 @@ import { freeKeyName, keys, knownKeys, refreshInventory, targets } from '../inve
 import { Arrival } from '../parts/arrival'
 import { notice, section } from '../parts/basics'
 import { CopyBlock } from '../parts/copy'
-import { button, Dialog, Field, input, select, type Labelled } from '../parts/elements'
+import { bind, button, FormDialog, inputField, selectField, submitting } from '../parts/elements'
 import { describeChat, TargetPicker } from '../parts/target'
 import { TargetDialog } from '../parts/target-dialog'
+import { useTask, viewProblem } from '../parts/task'
 import { TemplateEditor } from '../parts/template-editor'
 import { groups, ownSource, sourcesOf, type Source } from '../sources'
 import { about, goTo, place } from '../state'
@@ -46,6 +47,9 @@ const Gallery = defineComponent({
   props: { sources: { type: Array as PropType<readonly Source[]>, required: true } },
   setup(props) {
     const isNaming = shallowRef(false)
+    const toggle = (): void => {
+      isNaming.value = !isNaming.value
+    }
     return () => {
       const t = texts.value.integrations
       return (
@@ -63,14 +67,7 @@ const Gallery = defineComponent({
                       </a>
                     ))}
                     {group === 'other' && (
-                      <button
-                        type="button"
-                        class="relay-tile"
-                        aria-haspopup="dialog"
-                        onClick={() => {
-                          isNaming.value = true
-                        }}
-                      >
+                      <button type="button" class="relay-tile" aria-haspopup="dialog" onClick={toggle}>
                         <span class={['relay-initial', group]} aria-hidden="true">+</span>
                         {t.newSource}
                       </button>
@@ -80,12 +77,7 @@ const Gallery = defineComponent({
               ))}
             </div>
           ))}
-          {isNaming.value && (
-            <NamingDialog onClose={() => {
-              isNaming.value = false
-            }}
-            />
-          )}
+          {isNaming.value && <NamingDialog onClose={toggle} />}
         </div>
       )
     }
@@ -98,8 +90,7 @@ const NamingDialog = defineComponent({
   setup(_, { emit }) {
     const name = shallowRef('')
     const problem = shallowRef<string>()
-    const go = (event: Event): void => {
-      event.preventDefault()
+    const go = (): void => {
       const word = name.value.trim()
       problem.value = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(word) ? undefined : texts.value.integrations.needName
       if (problem.value !== undefined) return
@@ -109,21 +100,9 @@ const NamingDialog = defineComponent({
     return () => {
       const t = texts.value.integrations
       return (
-        <Dialog title={t.newSourceTitle} onClose={() => emit('close')}>
-          {() => (
-            <form onSubmit={go}>
-              <Field label={t.newSourceName} hint={t.newSourceHint} problem={problem.value}>
-                {(labelled: Labelled) => input(name.value, value => {
-                  name.value = value
-                }, { ...labelled, invalid: problem.value !== undefined })}
-              </Field>
-              <div class="relay-row end">
-                {button(texts.value.common.cancel, () => emit('close'))}
-                {button(t.newSourceVerb, undefined, { kind: 'primary', submits: true })}
-              </div>
-            </form>
-          )}
-        </Dialog>
+        <FormDialog title={t.newSourceTitle} verb={t.newSourceVerb} onSubmit={go} onClose={() => emit('close')}>
+          {() => inputField(t.newSourceName, bind(name, 'value'), { hint: t.newSourceHint, problem: problem.value })}
+        </FormDialog>
       )
     }
   },
@@ -159,6 +138,9 @@ const Integration = defineComponent({
     const calls = shallowRef(0)
     const isEditing = shallowRef(false)
     const isNamingTarget = shallowRef(false)
+    const toggleNaming = (): void => {
+      isNamingTarget.value = !isNamingTarget.value
+    }
     // An address has no blanks behind its commas.
     const target = computed(() => chosen.targets.join(','))
     const usable = computed(() => (keys.value ?? []).filter(key => isUsable(key, props.source)))
@@ -175,26 +157,15 @@ const Integration = defineComponent({
       const isNamed = chosen.targets.length !== 1 || targets.value?.some(({ name }) => name === chosen.targets[0])
       return section(step(1, t.target), (
         <div>
-          <TargetPicker
-            modelValue={chosen.targets}
-            label={texts.value.send.target}
-            hint={texts.value.send.targetHint}
-            onUpdate:modelValue={(value: string[]) => {
-              chosen.targets = value
-            }}
-          />
-          {button(isNamed ? t.newTarget : t.nameIt, () => {
-            isNamingTarget.value = true
-          }, { look: 'small' })}
+          <TargetPicker {...bind(chosen, 'targets')} label={texts.value.send.target} hint={texts.value.send.targetHint} />
+          {button(isNamed ? t.newTarget : t.nameIt, toggleNaming, { look: 'small' })}
           {isNamingTarget.value && (
             <TargetDialog
               chats={isNamed ? [] : chosen.targets}
               onSaved={(name: string) => {
                 chosen.targets = [name]
               }}
-              onClose={() => {
-                isNamingTarget.value = false
-              }}
+              onClose={toggleNaming}
             />
           )}
         </div>
@@ -208,13 +179,9 @@ const Integration = defineComponent({
       }))
       return section(step(2, t.key), (
         <div>
-          {options.length > 0 && (
-            <Field label={texts.value.keys.key}>
-              {(labelled: Labelled) => select(keyName.value, [{ value: '', label: t.newKey }, ...options], value => {
-                chosen.key = value
-              }, labelled)}
-            </Field>
-          )}
+          {options.length > 0 && selectField(texts.value.keys.key, { ...bind(chosen, 'key'), modelValue: keyName.value }, [
+            { value: '', label: t.newKey }, ...options,
+          ])}
           {viewKeyState()}
         </div>
       ))
@@ -301,32 +268,25 @@ const KeyMaker = defineComponent({
   setup(props, { emit }) {
     const typed = shallowRef<string>()
     const name = computed(() => typed.value ?? freeKeyName(props.source.name))
-    const problem = shallowRef('')
-    const isBusy = shallowRef(false)
-    const make = async (event: Event): Promise<void> => {
-      event.preventDefault()
-      if (isBusy.value) return
-      isBusy.value = true
-      const { source: { scope, signs }, targets: list } = props
-      const result = await makeKey({ name: name.value.trim(), targets: list, allow: [scope], expires: '', rate: '', from: [], signs: signs === true })
-      isBusy.value = false
-      problem.value = 'problem' in result ? texts.value.common.failed(result.problem) : ''
-      if ('problem' in result) return
-      emit('made', result.value)
+    const task = useTask()
+    const make = async (): Promise<void> => {
+      const { source: { scope, signs = false }, targets: list } = props
+      const wish = { name: name.value, targets: list, allow: [scope], expires: '', rate: '', from: '', signs }
+      const made = await task.run(() => makeKey(wish))
+      if (!made) return
+      emit('made', made.value)
       await refreshInventory()
     }
     return () => {
       const t = texts.value.integrations
       const isReady = props.targets.length > 0
       return (
-        <form onSubmit={(event: Event) => void make(event)}>
-          <Field label={t.keyName} hint={isReady ? t.keyHint(texts.value.common.list(props.targets.map(describeChat))) : t.keyHintAny}>
-            {(labelled: Labelled) => input(name.value, value => {
-              typed.value = value
-            }, labelled)}
-          </Field>
-          {problem.value && notice('bad', problem.value)}
-          {button(t.createKey, undefined, { kind: 'primary', submits: true, busy: isBusy.value, disabled: !isReady })}
+        <form onSubmit={submitting(make)}>
+          {inputField(t.keyName, { ...bind(typed, 'value'), modelValue: name.value }, {
+            hint: isReady ? t.keyHint(texts.value.common.list(props.targets.map(describeChat))) : t.keyHintAny,
+          })}
+          {viewProblem(task)}
+          {button(t.createKey, undefined, { kind: 'primary', submits: true, busy: task.isBusy, disabled: !isReady })}
         </form>
       )
     }

@@ -4,13 +4,14 @@ import { isFields, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
 import { notice, reasonOf, section, stateMark } from '../parts/basics'
 import { readDay, readHour, totalOf, TrafficChart, type Bar } from '../parts/chart'
-import { button, choice, confirm, say } from '../parts/elements'
+import { bind, button, choice, confirm, say } from '../parts/elements'
 import { summarize } from '../parts/items'
 import { describeTarget, viewTarget } from '../parts/target'
 import { ago, Countdown } from '../parts/time'
 import { usePolling } from '../poll'
 import { goTo, type Place } from '../state'
 import { describeHold, explain, explainHold, texts, translate, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
+import { capital } from '../texts/reasons'
 
 /** A queue that takes nothing for a while. */
 interface ClosedQueue {
@@ -23,21 +24,13 @@ interface ClosedQueue {
   hold: Hold | undefined
 }
 
-/** A queue in which something waits for its time. */
-interface LaterQueue {
-  id: string
-  bot: string
-  target: string
-  count: number
-  next: string
-}
-
 /** What is known of the relay as it is now. */
 interface Now {
   reply: Reply
   accounts: Fields[]
   closed: ClosedQueue[]
-  later: LaterQueue[]
+  /** The queues in which something waits for its time. */
+  later: Fields[]
   waiting: number
 }
 
@@ -64,8 +57,9 @@ export const OverviewTab = defineComponent({
       const [reply, lines] = await Promise.all([call('GET', '/statusz'), call('GET', '/queues')])
       const queues = listOf(lines.data.queues)
       now.value = {
-        reply, accounts: listOf(reply.data.bots), closed: queues.filter(isClosed).map(readQueue),
-        later: queues.filter(({ later }) => later !== undefined).map(readLater),
+        reply, accounts: listOf(reply.data.bots),
+        closed: queues.filter(({ state }) => state === 'paused' || state === 'held').map(readQueue),
+        later: queues.filter(({ later }) => later !== undefined),
         waiting: queues.reduce((sum, { waiting }) => sum + numberOf(waiting), 0),
       }
     })
@@ -121,9 +115,8 @@ export const OverviewTab = defineComponent({
           {known.later.length > 0 && section(t.overview.later, viewLater(known.later))}
           <div class="relay-main">
             {isUsed.value && section(t.overview.traffic, bars ? viewChart(bars, isMonth) : <p>{t.common.loading}</p>, days.value && choice(
-              t.overview.traffic, isMonth ? 'month' : 'day', [['day', t.overview.day], ['month', t.overview.month]], name => {
-                period.value = name
-              },
+              t.overview.traffic, { ...bind(period, 'value'), modelValue: isMonth ? 'month' : 'day' },
+              [['day', t.overview.day], ['month', t.overview.month]],
             ))}
             {section(t.overview.accounts, viewAccounts(known.accounts))}
           </div>
@@ -136,10 +129,6 @@ export const OverviewTab = defineComponent({
   },
 })
 
-function isClosed({ state }: Fields): boolean {
-  return state === 'paused' || state === 'held'
-}
-
 function readQueue(fields: Fields): ClosedQueue {
   const id = textOf(fields.queue)
   const hold = readHold(fields.held)
@@ -147,10 +136,6 @@ function readQueue(fields: Fields): ClosedQueue {
     id, hold, bot: textOf(fields.bot), target: textOf(fields.target) || id, waiting: numberOf(fields.waiting),
     until: hold ? hold.until : textOf(fields.paused_until), reason: textOf(fields.reason),
   }
-}
-
-function readLater({ queue, bot, target, later, next_at: next }: Fields): LaterQueue {
-  return { id: textOf(queue), bot: textOf(bot), target: textOf(target), count: numberOf(later), next: textOf(next) }
 }
 
 /** Whether everything works, in one line. */
@@ -256,9 +241,7 @@ function viewChart(bars: Bar[], isMonth: boolean): VNode {
 
 function viewAccounts(accounts: readonly Fields[]): VNode {
   const t = texts.value.overview
-  const words: Partial<Record<string, string>> = {
-    online: t.online, offline: t.offline, connecting: t.connecting, restricted: t.restricted,
-  }
+  const words: Partial<Record<string, string>> = t.statuses
   if (accounts.length === 0) return <p>{t.noBots}</p>
   return (
     <ul class="relay-list">
@@ -287,7 +270,7 @@ function viewClosed(queues: ClosedQueue[], resume: (queue: ClosedQueue) => unkno
     <ul class="relay-list relay-closed">
       {queues.map(queue => {
         const { hold, until, waiting, bot, target } = queue
-        const { cause, raw } = hold ? { cause: explainHold(hold), raw: '' } : explain(queue.reason)
+        const { cause, raw } = hold ? { cause: capital(explainHold(hold)), raw: '' } : explain(queue.reason)
         const name = describeTarget(target, bot)
         return (
           <li key={queue.id}>
@@ -313,14 +296,14 @@ function viewClosed(queues: ClosedQueue[], resume: (queue: ClosedQueue) => unkno
   )
 }
 
-function viewLater(queues: readonly LaterQueue[]): VNode {
+function viewLater(queues: readonly Fields[]): VNode {
   const t = texts.value.overview
   return (
     <ul class="relay-list">
-      {queues.map(({ id, bot, target, count, next }) => (
-        <li key={id} class="relay-spread">
-          <strong>{viewTarget(target, bot)}</strong>
-          <span>{t.laterHere(count, writeMoment(next))}</span>
+      {queues.map(({ queue, bot, target, later, next_at: next }) => (
+        <li key={textOf(queue)} class="relay-spread">
+          <strong>{viewTarget(textOf(target), textOf(bot))}</strong>
+          <span>{t.laterHere(numberOf(later), writeMoment(textOf(next)))}</span>
         </li>
       ))}
     </ul>

@@ -6,7 +6,7 @@ import { curlWithFiles } from '../curl'
 import { listOf, textOf, textsOf, type Fields } from '../fields'
 import { refreshInventory } from '../inventory'
 import { notice, section } from '../parts/basics'
-import { button, Field, input, select, type Labelled } from '../parts/elements'
+import { bind, button, inputField, plain, selectField, submitting } from '../parts/elements'
 import { CopyButton } from '../parts/copy'
 import { viewPreview } from '../parts/preview'
 import { describeChat, describeTarget, TargetPicker } from '../parts/target'
@@ -101,35 +101,12 @@ export const SendTab = defineComponent({
       return (
         <div>
           {section(t.compose, (
-            <form
-              onSubmit={(event: Event) => {
-                event.preventDefault()
-                void act('send')
-              }}
-            >
+            <form onSubmit={submitting(() => act('send'))}>
               <div class="relay-columns">
-                <TargetPicker
-                  modelValue={order.targets}
-                  label={t.target}
-                  hint={t.targetHint}
-                  bot={order.bot}
-                  onUpdate:modelValue={(value: string[]) => {
-                    order.targets = value
-                  }}
-                />
-                <Field label={t.bot}>
-                  {(labelled: Labelled) => select(order.bot, [{ value: '', label: t.anyBot }, ...bots.value.map(bot => ({ value: bot, label: bot }))], value => {
-                    order.bot = value
-                  }, labelled)}
-                </Field>
+                <TargetPicker {...bind(order, 'targets')} label={t.target} hint={t.targetHint} bot={order.bot} />
+                {selectField(t.bot, bind(order, 'bot'), [{ value: '', label: t.anyBot }, ...bots.value.map(plain)])}
               </div>
-              <div onPaste={paste}>
-                <Field label={t.text}>
-                  {(labelled: Labelled) => input(order.text, value => {
-                    order.text = value
-                  }, { ...labelled, type: 'textarea', rows: 6 })}
-                </Field>
-              </div>
+              <div onPaste={paste}>{inputField(t.text, bind(order, 'text'), { type: 'textarea', rows: 6 })}</div>
               <div class="relay-field">
                 <span class="relay-label" id="relay-files">{t.files}</span>
                 <label class="relay-files">

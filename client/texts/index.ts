@@ -3,7 +3,7 @@ import { causes, isCauseId } from '../../src/message/causes'
 import type { Hold } from '../api'
 import { chinese, english, type Texts } from './all'
 import { locale } from './locale'
-import { capital, explainIn, translateTo } from './reasons'
+import { explainIn, translateTo } from './reasons'
 
 export { languageNames, locale, setLocale } from './locale'
 
@@ -74,14 +74,14 @@ export function translate(text: string): string {
 
 /** The cause of a hold in the language of the page, where the page knows it. */
 export function explainHold({ cause, reason }: Hold): string {
-  return capital(isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : reason)
+  return isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : reason
 }
 
 /** Why something is held, in the language of the page where the page knows the cause, and until when. */
-export function describeHold({ cause, reason, until }: Hold): string {
+export function describeHold(hold: Hold): string {
+  const { cause, until } = hold
   if (cause === 'quiet' || cause === 'digest') return texts.value.common[cause](writeMoment(until))
-  const why = isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : reason
-  return texts.value.common.held(why, until && writeMoment(until))
+  return texts.value.common.held(explainHold(hold), until && writeMoment(until))
 }
 
 /** A size in bytes, for somebody who wants to know roughly how much it is. */
