@@ -1,5 +1,5 @@
 import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
-import { placesOf, removeTarget, revokeKey, type Key, type Origin, type Target } from '../admin'
+import { placesOf, removeTarget, revokeKey, type Key, type Target } from '../admin'
 import { call } from '../api'
 import { listOf, numberOf, textOf, type Fields } from '../fields'
 import { inventoryProblem, keys, refreshInventory, targets } from '../inventory'
@@ -21,21 +21,14 @@ export const KeysTab = defineComponent({
       const [{ isRight, data }] = await Promise.all([call('GET', '/statusz'), refreshInventory()])
       if (isRight) usage.value = listOf(data.keys)
     }, 5000)
-    const close = (): void => {
-      dialog.value = undefined
+    const show = (view?: () => VNode): void => {
+      dialog.value = view
     }
-    const newKey = (): void => {
-      dialog.value = () => <NewKeyDialog onClose={close} />
-    }
-    const rotate = (key: Key): void => {
-      dialog.value = () => <RotateDialog of={key} onClose={close} />
-    }
-    const newTarget = (): void => {
-      dialog.value = () => <TargetDialog onClose={close} />
-    }
-    const change = (target: Target): void => {
-      dialog.value = () => <TargetDialog of={target} onClose={close} />
-    }
+    const close = (): void => show()
+    const newKey = (): void => show(() => <NewKeyDialog onClose={close} />)
+    const rotate = (key: Key): void => show(() => <RotateDialog of={key} onClose={close} />)
+    const newTarget = (): void => show(() => <TargetDialog onClose={close} />)
+    const change = (target: Target): void => show(() => <TargetDialog of={target} onClose={close} />)
     const revoke = async ({ name, lastUsedAt }: Key): Promise<void> => {
       const t = texts.value.keys
       const text = lastUsedAt === undefined ? t.revokeText : t.revokeUsed(writeMoment(lastUsedAt))
@@ -94,26 +87,19 @@ function keyRows(all: readonly Key[], usage: readonly Fields[], rotate: (key: Ke
   const usageOf = (name: string | null): Fields | undefined => usage.find(each => each.name === name)
   const master = usageOf(null)
   return [
-    {
-      key: '', cells: [
-        viewMaster(), t.everywhere, t.everything, t.always, viewUse(textOf(master?.last_used), master), '',
-      ],
-    },
+    { key: '', cells: [viewMaster(), t.everywhere, t.everything, t.always, viewUse(textOf(master?.last_used), master), ''] },
     ...all.map(key => ({
       key: `${key.origin} ${key.name}`,
       cells: [
-        viewName(key.name, key.origin, isShadowed(key, all)),
-        key.targets === undefined ? t.everywhere : viewWords(key.targets.map(describeChat)),
+        viewName(key, all),
+        key.targets === undefined ? t.everywhere : texts.value.common.list(key.targets.map(describeChat)),
         <span>
           {texts.value.common.list(key.allow.map(scopeName))}
           <span class="relay-hint">{describeLimits(key)}</span>
         </span>,
         viewExpiry(key.expires),
         viewUse(key.lastUsedAt ?? textOf(usageOf(key.name)?.last_used), usageOf(key.name)),
-        viewActions(key.origin, [
-          [t.rotate, t.describe(t.rotate, key.name), () => rotate(key)],
-          [t.revoke, t.describe(t.revoke, key.name), () => revoke(key)],
-        ]),
+        viewActions(key, [[t.rotate, () => rotate(key)], [t.revoke, () => revoke(key)]]),
       ],
     })),
   ]
@@ -142,9 +128,10 @@ function scopeName(scope: string): string {
   return names[scope] ?? scope
 }
 
-/** @param isShadowed whether the settings have the same name, which counts in the place of this one */
-function viewName(name: string, origin: Origin, isShadowed = false): VNode {
+/** A name, and whether it is one of the settings, or stands there as well, which then counts in its place. */
+function viewName({ name, origin }: Key | Target, all: readonly (Key | Target)[]): VNode {
   const t = texts.value.keys
+  const isShadowed = origin === 'made' && all.some(each => each.origin === 'settings' && each.name === name)
   return (
     <span class="relay-named">
       {name}
@@ -154,19 +141,11 @@ function viewName(name: string, origin: Origin, isShadowed = false): VNode {
   )
 }
 
-/** Whether the settings have the name of something that was made. */
-function isShadowed({ name, origin }: Key | Target, all: readonly (Key | Target)[]): boolean {
-  return origin === 'made' && all.some(each => each.origin === 'settings' && each.name === name)
-}
-
-function viewWords(words: readonly string[]): VNode {
-  return <span>{texts.value.common.list(words)}</span>
-}
-
 /** The buttons of a row; what is in the settings is not changed here. */
-function viewActions(origin: Origin, actions: readonly (readonly [label: string, describes: string, act: () => unknown])[]): VNodeChild {
+function viewActions({ name, origin }: Key | Target, actions: readonly (readonly [label: string, act: () => unknown])[]): VNodeChild {
   if (origin === 'settings') return ''
-  return <span class="relay-row">{actions.map(([label, describes, act]) => button(label, act, { look: 'small', describes }))}</span>
+  const { pair } = texts.value.common
+  return <span class="relay-row">{actions.map(([label, act]) => button(label, act, { look: 'small', describes: pair(label, name) }))}</span>
 }
 
 function viewExpiry(expires: string | undefined): VNodeChild {
@@ -196,7 +175,7 @@ function targetHeads(): string[] {
 }
 
 function targetRow(target: Target, change: (target: Target) => unknown, remove: (target: Target) => unknown): TableRow {
-  const { keys: { describe }, targets: t } = texts.value
+  const { targets: t } = texts.value
   const { name, first, lang, origin, skipped } = target
   const places = placesOf(target).map(describeChat)
   const policy = describePolicy(target)
@@ -204,17 +183,14 @@ function targetRow(target: Target, change: (target: Target) => unknown, remove: 
   return {
     key: `${origin} ${name}`,
     cells: [
-      viewName(name, origin, isShadowed(target, targets.value ?? [])),
+      viewName(target, targets.value ?? []),
       <span>
         {first.length > 0 ? places.join(' → ') : texts.value.common.list(places)}
         {policy && <span class="relay-hint">{policy}</span>}
         {skipped.length > 0 && <span class="relay-state unanswered">{t.skips(texts.value.common.list(skipped))}</span>}
       </span>,
       lang === '' ? t.defaultLang : languages[lang] ?? lang,
-      viewActions(origin, [
-        [t.change, describe(t.change, name), () => change(target)],
-        [t.remove, describe(t.remove, name), () => remove(target)],
-      ]),
+      viewActions(target, [[t.change, () => change(target)], [t.remove, () => remove(target)]]),
     ],
   }
 }

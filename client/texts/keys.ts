@@ -28,7 +28,6 @@ export const english = {
     revokeText: 'The next request with this key gets 401. This cannot be undone.',
     revokeUsed: (when: string) => `The key was last used ${when}. The next request with it gets 401. This cannot be undone.`,
     revoked: (name: string) => `Key “${name}” revoked.`,
-    describe: (verb: string, name: string) => `${verb}: ${name}`,
   },
   targets: {
     list: 'Targets', hint: 'A target is a name for one or more chats: callers use the name, and you can change the chats later.',
@@ -38,7 +37,7 @@ export const english = {
     langHint: 'The language of alerts and of the built-in templates in these chats.', botHint: 'Choose one, and only that bot writes to these chats.',
     mode: 'Messages go', modes: { all: 'To all of these chats', first: 'By the first way that takes them' },
     way: (count: number) => `Way ${count}`, wayHint: 'A chat, a name for one, or an http(s) address that gets JSON.', addWay: 'Add a way',
-    up: 'Up', down: 'Down', removeWay: 'Remove', act: (verb: string, way: string) => `${verb}: ${way}`,
+    up: 'Up', down: 'Down', removeWay: 'Remove',
     secret: 'Secret for signatures', secretHint: 'Leave empty to send without a signature.', secretKept: 'Leave empty to keep the present one.',
     format: 'Format', formats: { '': 'JSON of the relay', 'apprise': 'Apprise API' },
     after: 'Seconds until the next way', afterHint: 'How long a way may keep a message waiting. Leave empty for 120.',
@@ -87,7 +86,6 @@ export const chinese: typeof english = {
     revokeText: '之后使用此密钥的请求都会收到 401。此操作无法撤销。',
     revokeUsed: when => `此密钥最近一次使用是 ${when}。之后使用它的请求都会收到 401。此操作无法撤销。`,
     revoked: name => `已吊销密钥“${name}”。`,
-    describe: (verb, name) => `${verb}：${name}`,
   },
   targets: {
     list: '目标', hint: '目标是一个或多个聊天的名称：调用方只用名称，之后可以随时更换聊天。',
@@ -97,7 +95,7 @@ export const chinese: typeof english = {
     langHint: '告警与内置模板在这些聊天中使用的语言。', botHint: '选定后，只由该机器人发送到这些聊天。',
     mode: '消息发往', modes: { all: '以下所有聊天', first: '第一条能送达的途径' },
     way: count => `途径 ${count}`, wayHint: '聊天、代表一个聊天的名称，或接收 JSON 的 http(s) 地址。', addWay: '添加途径',
-    up: '上移', down: '下移', removeWay: '移除', act: (verb, way) => `${verb}：${way}`,
+    up: '上移', down: '下移', removeWay: '移除',
     secret: '签名密钥', secretHint: '留空则不签名。', secretKept: '留空则沿用现有的。',
     format: '格式', formats: { '': '插件自己的 JSON', 'apprise': 'Apprise API' },
     after: '多少秒后换下一条', afterHint: '消息在一条途径上最多等待多久。留空为 120。',
