@@ -5,7 +5,6 @@ import type { Component, Ref } from 'vue'
 export interface PageOptions {
   path: string
   name: string | (() => string)
-  desc?: string | (() => string)
   icon?: string
   order?: number
   /** What its user has to be allowed, where users are known. */

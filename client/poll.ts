@@ -15,9 +15,7 @@ export function usePolling(look: () => Promise<void>, every = 2000): () => Promi
     clearTimeout(timer)
     if (!isGone) timer = window.setTimeout(run, every)
   }
-  const run = (): void => {
-    void turn()
-  }
+  const run = (): void => void turn()
   onMounted(() => {
     document.addEventListener('visibilitychange', run)
     run()

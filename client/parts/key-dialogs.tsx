@@ -51,7 +51,10 @@ export const NewKeyDialog = defineComponent({
       isAsked.value = true
       if (Object.keys(problemsOf(wish)).length > 0) return
       const made = await task.run(() => makeKey({ ...wish, expires: endOf(wish.expires)?.toISOString() ?? '' }))
-      if (made) show(made.value, () => emit('close'))
+      if (made) {
+        fresh.value = made.value
+        emit('close')
+      }
       await refreshInventory()
     }
     const allow = (scope: string, isAllowed: boolean): void => {
@@ -95,12 +98,6 @@ export const NewKeyDialog = defineComponent({
   },
 })
 
-/** Shows a new key; it replaces the dialog that made it. */
-function show(key: FreshKey, close: () => void): void {
-  fresh.value = key
-  close()
-}
-
 /** The end of a day in the zone of the browser, which the bot may not be in. */
 function endOf(date: string): Date | undefined {
   return date === '' ? undefined : new Date(`${date}T24:00`)
@@ -130,7 +127,8 @@ export const RotateDialog = defineComponent({
       const made = await task.run(() => rotateKey(name, Number(grace.value)))
       if (made) {
         knownKeys.delete(name)
-        show(made.value, () => emit('close'))
+        fresh.value = made.value
+        emit('close')
       }
       await refreshInventory()
     }

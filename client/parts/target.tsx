@@ -80,10 +80,9 @@ export const TargetPicker = defineComponent({
         typed.value = text
       },
     }
-    const hint = (): string | undefined => isListed.value ? props.hint : texts.value.send.noContacts
     return () => (
       <div ref={box}>
-        <Field label={props.label} hint={hint()} problem={props.problem}>
+        <Field label={props.label} hint={isListed.value ? props.hint : texts.value.send.noContacts} problem={props.problem}>
           {(labelled: Labelled) => props.multiple
             ? multiSelect(props.modelValue, offered(), change, { ...labelled, ...more })
             : select(props.modelValue.join(', '), offered(), value => change([value]), { ...labelled, ...more })}

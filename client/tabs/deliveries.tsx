@@ -186,10 +186,8 @@ export const DeliveriesTab = defineComponent({
     }
 
     const choose = (id: string, isChosen: boolean): void => {
-      const ids = new Set(chosen.value)
-      if (isChosen) ids.add(id)
-      else ids.delete(id)
-      chosen.value = ids
+      const others = [...chosen.value].filter(each => each !== id)
+      chosen.value = new Set(isChosen ? [...others, id] : others)
     }
     const chooseAll = (areChosen: boolean): void => {
       chosen.value = new Set(areChosen ? rows.value.filter(({ state }) => retryable.has(state)).map(({ id }) => id) : [])

@@ -222,9 +222,6 @@ const Integration = defineComponent({
 
     const viewSteps = (): VNode => {
       const { source } = props
-      const count = (): void => {
-        calls.value++
-      }
       return (
         <div>
           <div class="relay-columns relay-pair">
@@ -232,7 +229,7 @@ const Integration = defineComponent({
             {viewKey()}
           </div>
           {viewSetup()}
-          <Arrival key={keyName.value} source={source} label={labelOf(source)} keyName={keyName.value} onCall={count} />
+          <Arrival key={keyName.value} source={source} label={labelOf(source)} keyName={keyName.value} onCall={() => calls.value++} />
           {source.scope === 'hooks' && viewEditor()}
         </div>
       )
