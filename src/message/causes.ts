@@ -64,6 +64,11 @@ export const causes = {
 /** The name of a cause, for programs. */
 export type CauseId = keyof typeof causes
 
+/** Tells the name of a cause from any other value. */
+export function isCauseId(value: unknown): value is CauseId {
+  return typeof value === 'string' && Object.hasOwn(causes, value)
+}
+
 /** The cause of an account that is offline, in Chinese where the table has it, with the platform's own words in brackets behind it. */
 export function inChinese(text: string): string {
   const [, cause, quoted, words = quoted] = /^(.*?)(?: \((?:platform: "(.*)"|(.*))\))?$/s.exec(text) ?? []
