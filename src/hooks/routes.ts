@@ -16,7 +16,7 @@ import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
 import type { Sources } from './registry'
-import { started, type EventKey, type HookEvent, type HookRequest, type SignedRequest, type Source } from './source'
+import { keyIn, started, type EventKey, type HookEvent, type HookRequest, type SignedRequest, type Source } from './source'
 import { templateRoutes } from './template-routes'
 import { reasonOf, type Rendered, type Templates } from './templates'
 import { UnprovenBodies } from './unproven'
@@ -209,7 +209,7 @@ class Hooks {
 
 /** The source of a template of the operator. */
 function ownSource(name: string): Source {
-  return { name, read: ({ payload }) => ({ name, view: payload }) }
+  return { name, read: ({ payload }) => ({ name, view: payload }), keyOf: keyIn('idempotency-key', 'webhook-id') }
 }
 
 function skip(exchange: Exchange, why: string): Success {

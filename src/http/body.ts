@@ -55,15 +55,24 @@ export async function readJson({ request, parsedBody }: Received, limits: BodyLi
  * Parses bytes as JSON.
  *
  * @param maxValues the most values; that of a request to send unless given
- * @throws RelayError `invalid-json`, `bad-request` for too many levels or values
+ * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and for what is not UTF-8
  */
 export function parseJson(source: Buffer, maxValues?: number): unknown {
   const excess = excessOfJson(source, maxValues)
   if (excess !== undefined) throw new RelayError('bad-request', `the body has ${excess}`)
+  const text = decodeUtf8(source)
   try {
-    return JSON.parse(utf8.decode(source))
+    return JSON.parse(text)
   } catch {
     throw new RelayError('invalid-json')
+  }
+}
+
+function decodeUtf8(source: Buffer): string {
+  try {
+    return utf8.decode(source)
+  } catch {
+    throw new RelayError('bad-request', 'the JSON is not UTF-8, as the console of Windows writes it: save it as UTF-8, or send the text to /send')
   }
 }
 

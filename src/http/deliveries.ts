@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { validate as isUuid } from 'uuid'
 import type { Caller } from '../access/caller'
-import { RelayError } from '../errors'
+import { demand, RelayError } from '../errors'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, reachOf, readAddress, writeTarget } from '../message/target'
@@ -13,6 +13,8 @@ import { toIso, viewState, type ShownState, type Waits } from './queues'
 import { route, type Exchange, type Route } from './routes'
 
 const maxLimit = 1000
+/** What says which deliveries are wanted. */
+const filters = ['state', 'target', 'door', 'text', 'key', 'since', 'until', 'before', 'limit']
 /** The states of which deliveries can be sent again. */
 const retryable = states.filter(isRetryable)
 const minute = 60_000
@@ -65,11 +67,14 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       const { caller, query } = exchange
       const state = retryable.find(each => each === query.get('state'))
       if (!state) throw new RelayError('bad-request', `state must be one of ${retryable.join(', ')}`)
+      const unknown = [...query.keys()].find(name => !filters.includes(name))
+      demand(unknown === undefined, `there is no filter ${unknown ?? ''}: use ${filters.join(', ')}`)
       const { limit, ...filter } = parseFilter(query, names, maxLimit)
       const found = await (await relay.history()).list({ ...filter, states: [state], order: 'asc', limit: limit + 1 })
       const skipped: { id: string, msg: string }[] = []
       for (const delivery of found.slice(0, limit)) {
         try {
+          demand(delivery.door !== 'alert', 'this is an alert of the relay itself: what it says may be over')
           await retry(relay, caller, delivery)
         } catch (error) {
           const { code, status, message: msg } = RelayError.from(error)

@@ -71,6 +71,9 @@ function parsePrefer(header: string): Pick<Handling, 'deferred' | 'isStrict'> {
 /** When and how a message leaves, and how long it may wait. */
 export type Timing = Wishes & Pick<Content, 'expiresIn'>
 
+/** Their names. */
+export const timingFields: readonly string[] = ['expires_in', ...wishFields]
+
 /**
  * Reads `expires_in`, `urgent`, `send_at`, `thread` and `thread_mode` of a query, which mean the same as the fields of `/webhook`; an
  * empty one counts as absent.

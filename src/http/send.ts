@@ -1,13 +1,13 @@
 import { RelayError } from '../errors'
 import { parsePath } from '../message/target'
 import type { BotSelector, Content, ParsedItem, TargetNames } from '../message/model'
-import { ignoredFields, parseContent, parseSelector, parseWishes, printNames, wishFields } from '../message/parse'
+import { ignoredFields, parseContent, parseSelector, printNames } from '../message/parse'
 import { parseFileName } from '../uploads/multipart'
 import { receiveFile, receiveForm, type ReceivedPart, type ReceiveLimits } from '../uploads/receive'
 import type { UploadStore } from '../uploads/store'
 import { demandUnread, readBody, readJson, type BodyLimits } from './body'
 import { charsetOf, decodeText, kindOfName, kindOfType, kinds, mediaTypeOf, nameFor, type Kind } from './media-type'
-import { parseHandling, readChoice, readTiming } from './preferences'
+import { parseHandling, readChoice, readTiming, timingFields } from './preferences'
 import { route, type Exchange, type Route, type Success } from './routes'
 import type { Sender } from './sender'
 
@@ -70,7 +70,7 @@ interface Wish {
 const asFile = 'or send it as a file with ?type=file'
 
 /** The parts of a form that are text although they are no files. */
-const textNames: readonly string[] = ['msg', 'text', ...wishFields]
+const textNames: readonly string[] = ['msg', 'text', ...timingFields]
 
 /**
  * Reads the body of `/send`, and stores the files in it. Its Content-Type says what it is, unless the path has a name for it, or the query
@@ -95,10 +95,10 @@ async function readWish(exchange: Exchange, files: string[], { uploads, limits, 
     const formLimits = { ...limits.files, isText, maxTextSize: limits.text.maxSize }
     const { parts, skipped } = await receiveForm(exchange.request, uploads, formLimits, stop)
     files.push(...parts.flatMap(part => 'id' in part ? part.id : []))
-    const isWish = (part: ReceivedPart): part is Extract<ReceivedPart, { name: string }> => 'name' in part && wishFields.some(field => field === part.name)
+    const isWish = (part: ReceivedPart): part is Extract<ReceivedPart, { name: string }> => 'name' in part && timingFields.includes(part.name)
     const wishes = Object.fromEntries(parts.filter(isWish).map(part => [part.name, decodeText(part.text, part.type, asFile).trim()]))
     const items = itemsOfForm(parts.filter(part => !isWish(part)), asked)
-    return { content: { mode: 'batch', items, longText: 'file', ...timing, ...parseWishes(wishes, true) }, bot: {}, ignored: printNames(skipped) }
+    return { content: { mode: 'batch', items, longText: 'file', ...timing, ...readTiming(new URLSearchParams(wishes)) }, bot: {}, ignored: printNames(skipped) }
   }
   const kind = asked ?? (name === undefined ? kindOfBody(mediaType) : kindOfName(name))
   if (kind === 'text') {

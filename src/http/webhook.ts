@@ -1,7 +1,7 @@
 import type { TargetNames } from '../message/model'
 import { ignoredFields, parseContent, parseTo } from '../message/parse'
 import { readJson, type BodyLimits } from './body'
-import { parseHandling } from './preferences'
+import { parseHandling, readTiming } from './preferences'
 import { route, type Route } from './routes'
 import type { Sender } from './sender'
 
@@ -16,7 +16,7 @@ export function webhookRoute(sender: Sender, names: TargetNames, limits: BodyLim
     const handling = parseHandling(exchange.request.headers, exchange.query)
     const body = await readJson(exchange, limits, stop)
     const destinations = parseTo(body, names)
-    const order = { door: 'webhook', content: parseContent(body), destinations, ...handling }
+    const order = { door: 'webhook', content: { ...readTiming(exchange.query), ...parseContent(body) }, destinations, ...handling }
     exchange.ignored = ignoredFields(body)
     sender.admit(exchange, order)
     return sender.send(exchange, order)

@@ -61,7 +61,7 @@ export function parseTo(body: unknown, names: TargetNames = new Map()): Destinat
     return { list: [{ target, bot, asked: writeTarget(target) }], isList: false }
   }
   demand(!target, 'give to, group_id or user_id, only one of them')
-  if (typeof to === 'string') return parseDestinations([to], false, bot, names)
+  if (typeof to === 'string') return parseDestinations(to.split(',').map(word => word.trim()), to.includes(','), bot, names)
   demand(Array.isArray(to) && to.every(word => typeof word === 'string'), 'to must be one target, as text, or a list of them')
   return parseDestinations(to, true, bot, names)
 }
@@ -258,7 +258,7 @@ export function parseId(fields: JsonObject, name: string): string | undefined {
   const value = fields[name] ?? ''
   if (value === '') return
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
-  demand(typeof value === 'string', `${name} must be a string or a whole number`)
+  demand(typeof value === 'string', `${name} must be a string or a whole number, one of more than 15 digits a string`)
   demand(value.length <= maxIdLength && value.trim() !== '' && !control.test(value), `${name} is not an ID: it must be one line of 1 to ${maxIdLength} characters`)
   return value
 }

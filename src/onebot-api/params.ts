@@ -1,5 +1,5 @@
-import { RelayError } from '../errors'
-import { hasBody, parseFields, readBody, readJson, type BodyLimits, type Received } from '../http/body'
+import { demand, RelayError } from '../errors'
+import { hasBody, parseFields, parseJson, readBody, readJson, type BodyLimits, type Received } from '../http/body'
 import { decodeText, mediaTypeOf } from '../http/media-type'
 import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 
@@ -17,17 +17,19 @@ export async function readParams(received: Received, query: URLSearchParams, lim
 async function readFields(received: Received, limits: BodyLimits, stop: AbortSignal): Promise<JsonObject> {
   const { request, parsedBody } = received
   const { 'content-type': type = '' } = request.headers
-  switch (mediaTypeOf(type)) {
-    case 'application/json': {
-      const body = await readJson(received, limits, stop)
-      if (!isObject(body)) throw new RelayError('bad-request', 'the body must be a JSON object')
-      return body
-    }
-    case 'application/x-www-form-urlencoded':
-      return parseFields(typeof parsedBody === 'string' ? parsedBody : decodeText(await readBody(request, limits, stop), type))
-    default:
-      throw new RelayError('unsupported-type', 'send the parameters as application/json or application/x-www-form-urlencoded, or in the query')
-  }
+  const mediaType = mediaTypeOf(type)
+  if (mediaType === 'application/json') return demandObject(await readJson(received, limits, stop))
+  const source = typeof parsedBody === 'string' ? Buffer.from(parsedBody) : await readBody(request, limits, stop)
+  // Scripts send JSON without its type, or with that of a form, and NapCat takes it.
+  if (/^\s*\{/.test(source.toString('utf8', 0, 64))) return demandObject(parseJson(source))
+  if (mediaType === 'application/x-www-form-urlencoded') return parseFields(decodeText(source, type))
+  throw new RelayError('unsupported-type', 'send the parameters as application/json or application/x-www-form-urlencoded, or in the query')
+}
+
+/** @throws RelayError `bad-request` */
+function demandObject(body: unknown): JsonObject {
+  demand(isObject(body), 'the body must be a JSON object')
+  return body
 }
 
 /**

@@ -212,7 +212,7 @@ describe('sending again', () => {
     for (const query of ['?state=expired', '?state=failed&since=2999-01-01', '?state=failed&target=group:9']) {
       assert.deepEqual((await relay.ask(`/deliveries/retry${query}`, 'POST')).data, none, query)
     }
-    for (const query of ['', '?state=', '?state=sent', '?state=failed,expired', '?state=failed&since=x']) {
+    for (const query of ['', '?state=', '?state=sent', '?state=failed,expired', '?state=failed&since=x', '?state=failed&group_id=1']) {
       assert.equal((await relay.ask(`/deliveries/retry${query}`, 'POST')).status, 400, query)
     }
     const answer = await fetch(`${relay.url}/deliveries/retry?state=failed`, { method: 'POST', headers: { 'x-api-key': key } })
@@ -224,6 +224,15 @@ describe('sending again', () => {
     assert.deepEqual((await relay.ask('/deliveries/retry?state=failed', 'POST')).data, { queued: 1, skipped: [], more: false })
     await relay.simulator.until(({ ledger }) => ledger.length === 5)
     assert.deepEqual(relay.texts(), ['sent before', '1', '2', '3', 'elsewhere'])
+  })
+
+  test('leaves out what the relay itself had to say', async t => {
+    const relay = await relayWith(t, { config: { alertTo: ['private:10001', 'http://127.0.0.1:1/'], chatApiMaxRetries: 0 } })
+    relay.simulator.fault({ fault: { kind: 'not-member' }, times: Infinity })
+    assert.equal((await relay.post({ group_id: group, msg: 'lost' })).status, 502)
+    await until('the alert has failed as well', async () => (await relay.list('?state=failed')).length === 2)
+    const { data } = await relay.ask('/deliveries/retry?state=failed', 'POST')
+    assert.deepEqual([data.queued, JSON.stringify(data.skipped).includes('an alert of the relay')], [1, true])
   })
 
   test('takes the oldest, as many as its limit says', async t => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fieldsOf } from '../../../src/lib/shape'
+import { read } from '../../support/relay'
 import { until } from '../../support/until'
 import { group, relayWith, takeOffline } from './support'
 
@@ -51,6 +52,19 @@ describe('an order for later', () => {
     assert.deepEqual((await relay.ask(next)).data.deliveries, (await relay.list('?state=scheduled')).slice(2))
     const { status, msg } = await relay.ask('/deliveries?state=held')
     assert.deepEqual([status, msg], [400, 'state must be one of queued, sending, sent, failed, unanswered, expired, scheduled, or several with commas'])
+  })
+
+  test('may stand in the query, and in a part of a form', async t => {
+    const relay = await relayWith(t)
+    const asked = await relay.ask('/webhook?send_at=3600&expires_in=60', 'POST', { group_id: group, msg: 'x' })
+    assert.deepEqual([asked.status, asked.data.state], [202, 'scheduled'])
+    const form = new FormData()
+    for (const [name, value] of [['msg', 'x'], ['send_at', '3600'], ['expires_in', '60']] as const) form.append(name, value)
+    const sent = await read(await relay.request(`/send/group:${group}`, { method: 'POST', body: form }))
+    const shown = await Promise.all([asked, sent].map(({ data }) => relay.show(String(data.delivery_id))))
+    for (const { created_at: at, expires_at: until } of shown) {
+      assert.equal(Math.round((Date.parse(String(until)) - Date.parse(String(at))) / 1000), 3660)
+    }
   })
 
   test('is shown by a dry run, with what a name has it wait for', async t => {

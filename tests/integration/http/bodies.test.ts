@@ -25,7 +25,8 @@ function texts(): string[] {
 }
 
 describe('a body that is no JSON is a 400 that says so', () => {
-  const bodies: [string, string | Buffer][] = [
+  const notUtf8 = 'the JSON is not UTF-8, as the console of Windows writes it: save it as UTF-8, or send the text to /send'
+  const bodies: [what: string, body: string | Buffer, msg?: string][] = [
     ['nothing', ''],
     ['blanks', ' \r\n\t '],
     ['half an object', '{"group_id":"1"'],
@@ -35,17 +36,17 @@ describe('a body that is no JSON is a 400 that says so', () => {
     ['a form', 'group_id=123456&msg=x'],
     ['NaN', '{"group_id":NaN,"msg":"x"}'],
     ['a line break in a string', '{"group_id":"123456","msg":"a\nb"}'],
-    ['UTF-8 cut off in a character', Buffer.concat([Buffer.from('{"group_id":"123456","msg":"'), Buffer.from('好').subarray(0, 2), Buffer.from('"}')])],
-    ['Latin-1', Buffer.from('{"group_id":"123456","msg":"caf\xe9"}', 'latin1')],
-    ['a surrogate in UTF-8', Buffer.concat([Buffer.from('{"group_id":"123456","msg":"'), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from('"}')])],
-    ['UTF-16', Buffer.from('\ufeff{"group_id":"123456","msg":"x"}', 'utf16le')],
+    ['UTF-8 cut off in a character', Buffer.concat([Buffer.from('{"group_id":"123456","msg":"'), Buffer.from('好').subarray(0, 2), Buffer.from('"}')]), notUtf8],
+    ['Latin-1', Buffer.from('{"group_id":"123456","msg":"caf\xe9"}', 'latin1'), notUtf8],
+    ['a surrogate in UTF-8', Buffer.concat([Buffer.from('{"group_id":"123456","msg":"'), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from('"}')]), notUtf8],
+    ['UTF-16', Buffer.from('\ufeff{"group_id":"123456","msg":"x"}', 'utf16le'), notUtf8],
     ['brackets without end', '['.repeat(64)],
-    ['bytes', Buffer.from(Array.from({ length: 256 }, (_, index) => index))],
+    ['bytes', Buffer.from(Array.from({ length: 256 }, (_, index) => index)), notUtf8],
   ]
-  for (const [what, body] of bodies) {
+  for (const [what, body, why = 'invalid json'] of bodies) {
     test(what, async () => {
       const { status, body: { msg, data } } = await post(body)
-      assert.deepEqual([status, msg, data], [400, 'invalid json', null])
+      assert.deepEqual([status, msg, data], [400, why, null])
       assert.deepEqual(texts(), [])
     })
   }

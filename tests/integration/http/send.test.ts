@@ -85,6 +85,7 @@ describe('what a body is', () => {
     ['text in the charset that is named', 'ops', { body: Buffer.from('b9b9bda8caa7b0dc', 'hex'), type: 'text/plain; charset=GBK' }, [`${to}构建失败`]],
     ['text of curl -d in a charset', 'ops', { body: Buffer.from('a4a4a4e5', 'hex'), type: 'application/x-www-form-urlencoded; charset="big5"' }, [`${to}中文`]],
     ['text in UTF-16', 'ops', { body: Buffer.from('\ufeff构建', 'utf16le'), type: 'text/plain; charset=utf-16' }, [`${to}构建`]],
+    ['text that was cut within characters', 'ops', { body: Buffer.from('构建失败').subarray(1, -1) }, [`${to}建失`]],
     ['text with a byte order mark', 'ops', { body: '\ufeff构建', type: 'text/plain; charset=UTF-8' }, [`${to}构建`]],
     ['image/* is a picture', 'ops', { body: bytes, type: 'image/png' }, [picture]],
     ['video/* is a video', 'ops', { body: bytes, type: 'Video/MP4; codecs="avc1"' }, [video]],

@@ -84,6 +84,7 @@ describe('the field to', () => {
     [{ to: null, group_id: '1' }, { kind: 'group', id: '1' }],
     [{ to: '', user_id: '1' }, { kind: 'private', id: '1' }],
     [{ to: ['group:1'] }, [{ kind: 'group', id: '1' }]],
+    [{ to: 'ops, private:2' }, [{ kind: 'group', id: '1' }, { kind: 'private', id: '2' }]],
     [{ to: 'one' }, [{ kind: 'group', id: '1' }]],
     [{ to: 'both' }, [{ kind: 'group', id: '1' }, { kind: 'group', id: '2' }]],
     [{ to: 'comma' }, [{ kind: 'group', id: '1' }, { kind: 'private', id: '2' }]],
