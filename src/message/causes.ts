@@ -41,6 +41,7 @@ export const causes = {
     en: 'OneBot refused the access token: give the bot and the OneBot implementation the same one',
     zh: 'OneBot 拒绝了 access token：请让机器人和 OneBot 实现使用同一个',
   },
+  'other-account': { about: 'account', en: 'OneBot is logged in to another account', zh: 'OneBot 登录的是另一个账号' },
   'bot-removed': { about: 'account', en: 'the bot was removed', zh: '机器人已被移除' },
   'restricted-account': {
     about: 'account',

@@ -52,7 +52,10 @@ const rows: readonly Row[] = [
   // `packages/napcat-common/src/file.ts`, which throws what lies behind a failed `fetch`; the stack of an error without a text.
   {
     cause: 'media-failed', outcome: 'refused',
-    words: /\bENOENT\b|下载(?:文件)?失败[,:] |\bgetaddrinfo |\bconnect E[A-Z]|Connect Timeout Error|\bcertificate\b|\.handleOb11FileLikeMessage/,
+    words: new RegExp([
+      String.raw`\bENOENT\b|下载(?:文件)?失败[,:] |\bgetaddrinfo |\bconnect E[A-Z]|\bcertificate\b|\.handleOb11FileLikeMessage`,
+      '(?:Connect|Headers|Body) Timeout Error|^other side closed$|^terminated$|^read ECONNRESET$|获取视频缩略图失败',
+    ].join('|'), 'm'),
   },
 
   // mirai, oicq. The whole group muted is told so too. LuckyLilliaBot asks before it sends and says 当前处于被禁言状态.

@@ -56,13 +56,18 @@ export function hearClosures(ctx: Context, callback: Parameters<Port['onChat']>[
     const chat = `${bot.sid} ${id}`
     last.set(chat, event)
     const isOpen = event.sub_type === 'lift_ban'
+    const target: Target = { kind: 'group', id }
+    // The bot may be muted besides, or everybody. Of what has ended, the answer may be old; LuckyLilliaBot refuses until it knows.
+    const left = isOpen ? await inTime(async () => askClosure(requestOf(bot), bot.selfId, target), roleTime) : undefined
     const isExempt = !isOpen && isEverybody && await mayAlwaysSpeak(bot, id)
     // Another notice may have come meanwhile.
     if (last.get(chat) !== event) return
     last.delete(chat)
     if (isExempt) return
     const until = !isEverybody && seconds > 0 ? Date.now() + seconds * 1000 : null
-    callback(bot.sid, { kind: 'group', id }, isOpen ? 'open' : { cause: isEverybody ? 'all-muted' : 'muted', until })
+    const cause = isEverybody ? 'all-muted' : 'muted'
+    const other = typeof left === 'object' && left.cause !== cause ? left : 'open'
+    callback(bot.sid, target, isOpen ? other : { cause, until })
   }
 
   return ctx.on('internal/session', session => {

@@ -3,9 +3,13 @@ import type { Bot, Context, Logger } from 'koishi'
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { unwrap } from '../../lib/koishi'
+import { causes } from '../../message/causes'
 import type { Presence } from '../bots'
 import { connectionMode, dials, wireOf } from './adapter'
 import { tokenRefused, Wire, wireEvents } from './wire'
+
+/** Why a OneBot bot stays without a connection where its implementation has another account. */
+const otherAccount = (id: string): string => `${causes['other-account'].en} (${id})`
 
 /** The least time between two lines in the log about the same bot, in milliseconds. */
 const reportInterval = 60_000
@@ -61,8 +65,12 @@ export function guardConnections(ctx: Context, presence: Presence, logger: Logge
     socket.on('error', error => logger.debug('%s', `a WebSocket was closed: ${error.message}`))
     if (headers['x-client-role'] !== 'Universal') return
     headers['x-self-id'] ??= ''
-    const bot = bots.map(unwrap).find(bot => connectionMode(bot) === 'reverse' && bot.selfId === headers['x-self-id'])
+    const id = String(headers['x-self-id'])
+    const dialled = bots.map(unwrap).filter(bot => connectionMode(bot) === 'reverse')
+    const bot = dialled.find(({ selfId }) => selfId === id)
     if (bot) Wire.of(socket, bot.sid)
+    // The adapter closes it without a word.
+    else if (/^\d+$/.test(id)) for (const each of dialled) if (!wireOf(each)) presence.refuse(each, otherAccount(id))
   }
   const { _ws: server } = ctx.server
   server.prependListener('connection', onConnection)

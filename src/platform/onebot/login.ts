@@ -7,7 +7,7 @@ import type { Presence } from '../bots'
 import { cleanWording } from '../failure'
 import { SendError } from '../port'
 import { hasRequest, isOneBot, requestOf, wireOf } from './adapter'
-import { wireEvents } from './wire'
+import { wireEvents, type Wire } from './wire'
 
 /** The time between two looks, and how long `get_status` may take, in milliseconds. */
 const defaultInterval = 10_000
@@ -158,8 +158,9 @@ export class Login {
  */
 export function watchLogins(ctx: Context, presence: Presence, interval = defaultInterval): void {
   const connected = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(isConnected)
-  const onEvent = (owner: string, event: JsonObject): void => {
-    for (const bot of connected()) if (bot.sid === owner) Login.of(bot, presence).hear(event)
+  // An older connection, of another OneBot that has lost the account, does not count.
+  const onEvent = (wire: Wire, event: JsonObject): void => {
+    for (const bot of connected()) if (wireOf(bot) === wire) Login.of(bot, presence).hear(event)
   }
   wireEvents.on('event', onEvent)
   ctx.on('dispose', () => void wireEvents.off('event', onEvent))

@@ -50,7 +50,7 @@ let count = 0
 const wires = new WeakMap<object, Wire>()
 
 /** Reports each event that comes in over a wire, and each frame that a wire drops. */
-export const wireEvents = new EventEmitter<{ event: [owner: string, event: JsonObject], drop: [owner: string, reason: string] }>()
+export const wireEvents = new EventEmitter<{ event: [wire: Wire, event: JsonObject], drop: [owner: string, reason: string] }>()
 
 /**
  * The frames of one WebSocket of a OneBot bot, before the adapter gets them. A wire makes calls of its own and takes their answers, however
@@ -129,7 +129,7 @@ export class Wire {
     }
     const fault = faultOf(frame)
     if (fault !== undefined) wireEvents.emit('drop', this.owner, fault)
-    else if ('post_type' in fields) wireEvents.emit('event', this.owner, fields)
+    else if ('post_type' in fields) wireEvents.emit('event', this, fields)
     return fault === undefined
   }
 

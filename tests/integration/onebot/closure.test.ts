@@ -11,6 +11,8 @@ import { startPair } from './support'
 
 const place = { type: 'group', id: group.id } as const
 const muteBot = (simulator: Simulator): void => simulator.mute(group.id, true, 60)
+const unmuteBot = (simulator: Simulator): void => simulator.mute(group.id, false)
+const unmuteAll = (simulator: Simulator): void => simulator.turn('allMuted', false, place)
 const muteAll = (simulator: Simulator): void => simulator.turn('allMuted', true, place)
 const promote = (simulator: Simulator): void => simulator.setRole(group.id, 'admin')
 
@@ -70,13 +72,17 @@ describe('a notice', () => {
     test(`over a ${mode} connection tells that the bot, or everybody, is muted, and that this is over`, async t => {
       const { app, simulator } = await startPair(t, mode)
       const told = listen(app)
-      muteBot(simulator)
-      simulator.mute(group.id, false)
-      muteAll(simulator)
-      await until('three are told', () => told.length === 3)
-      simulator.turn('allMuted', false, place)
-      await until('all are told', () => told.length === 4)
-      assert.deepEqual(told, [`${chat} muted for a minute`, `${chat} open`, `${chat} all-muted`, `${chat} open`])
+      const steps: [change: (simulator: Simulator) => void, told: string][] = [
+        [muteBot, 'muted for a minute'], [unmuteBot, 'open'], [muteAll, 'all-muted'], [unmuteAll, 'open'],
+        // The other one goes on.
+        [muteBot, 'muted for a minute'], [muteAll, 'all-muted'], [unmuteAll, 'muted for a minute'],
+        [muteAll, 'all-muted'], [unmuteBot, 'all-muted'], [unmuteAll, 'open'],
+      ]
+      for (const [index, [change]] of steps.entries()) {
+        change(simulator)
+        await until('it is told', () => told.length > index)
+      }
+      assert.deepEqual(told, steps.map(([, what]) => `${chat} ${what}`))
     })
   }
 
@@ -99,7 +105,7 @@ describe('a notice', () => {
     simulator.fault({ action: 'get_group_member_info', fault: { kind: 'late', ms: 200 } })
     muteAll(simulator)
     await simulator.until(({ calls }) => calls.some(({ action }) => action === 'get_group_member_info'))
-    simulator.turn('allMuted', false, place)
+    unmuteAll(simulator)
     await until('the end is told', () => told.length > 0)
     await until('the role is told', () => simulator.pending.length === 0)
     muteBot(simulator)

@@ -1,9 +1,10 @@
 import { OneBotBot } from '@koishijs/plugin-adapter-onebot'
 import { Universal, type Context } from 'koishi'
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, test, type TestContext } from 'node:test'
-import { WebSocketServer } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import { fieldsOf } from '../../../src/lib/shape'
 import { anyPlatform } from '../../../src/platform/adapter'
 import { Presence } from '../../../src/platform/bots'
@@ -245,6 +246,27 @@ describe('the login of an account', () => {
     const { simulator, account } = await startWatched(t, 'forward')
     simulator.transmit('{"post_type":"notice","notice_type":"bot_offline","self_id":20002,"user_id":20002}')
     await account.groups?.()
+    assert.equal(account.health.state, 'online')
+  })
+
+  test('is not taken from an older connection, of a OneBot that has lost the account', async t => {
+    const started = await startApp(t)
+    addReverse(started.app)
+    const url = `ws://${started.host}/onebot`
+    const old = new WebSocket(url, { headers: { 'x-self-id': '10000', 'x-client-role': 'Universal' } })
+    t.after(() => old.terminate())
+    old.on('message', (data: Buffer) => {
+      const { echo } = fieldsOf(JSON.parse(data.toString()))
+      old.send(JSON.stringify({ status: 'ok', retcode: 0, data: { user_id: 10000, nickname: 'old', online: true }, echo }))
+    })
+    const { account } = await watch(started)
+    await startSimulator(t, { reverse: { url, redialInterval: 50 } })
+    const bot = botOf(started.app)
+    const before = wireOf(bot)
+    await until('the other has connected', () => wireOf(bot) !== before && account.isOnline)
+    old.send(JSON.stringify({ post_type: 'meta_event', meta_event_type: 'heartbeat', self_id: 10000, time: 1, status: { online: false, good: true } }))
+    old.ping()
+    await once(old, 'pong')
     assert.equal(account.health.state, 'online')
   })
 

@@ -4,6 +4,7 @@ import { Simulator } from '../../../simulator'
 import { addForward } from '../../support/onebot'
 import { relayFor } from '../../support/relay'
 import { until } from '../../support/until'
+import { addReverse } from './support'
 
 for (const profile of ['napcat', 'llbot'] as const) {
   test(`a token that ${profile} refuses is told as the cause`, async t => {
@@ -18,3 +19,13 @@ for (const profile of ['napcat', 'llbot'] as const) {
     assert(!relay.logs.join().includes('another-token'))
   })
 }
+
+test('a OneBot that dials with another account is told as the cause', async t => {
+  const relay = await relayFor(t)
+  const fork = addReverse(relay.app, '20000')
+  t.after(() => fork.dispose())
+  const other = await Simulator.start({ selfId: '30000', reverse: { url: `${relay.url.replace('http', 'ws')}/onebot`, redialInterval: 50 } })
+  t.after(() => other.close())
+  const cause = 'the bot is connecting (OneBot is logged in to another account (30000))'
+  await until('the cause is told', async () => (await (await relay.request('/statusz')).text()).includes(`"cause":"${cause}"`))
+})
