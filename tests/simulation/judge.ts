@@ -247,9 +247,9 @@ function judgePatience(run: Run, account: Account): string[] {
   if (isForLater(account) || account.issues.length > 1 || account.operations.some(({ kind }) => kind === 'retry')) return []
   const calls = callsOf(run, account)
   const isLong = ({ outcome, fault }: Call): boolean => outcome === 'limited' && (fault?.limit?.after ?? 0) > longestLimit
-  const place = calls.findIndex(isLong)
+  const { answeredAt = Infinity } = calls.find(isLong) ?? {}
   // What another plugin of the bot has held back for long enough leaves all the same.
-  const later = place < 0 ? [] : calls.slice(place + 1).filter(({ fault }) => fault?.heldFor === undefined)
+  const later = calls.filter(({ begunAt, fault }) => begunAt > answeredAt && fault?.heldFor === undefined)
   return later.length > 0 ? [`request ${account.request.name} was called for again after a long limit`] : []
 }
 
