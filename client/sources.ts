@@ -40,7 +40,7 @@ const hook = (name: string, { url, target }: Parts, query = ''): string => `${ur
 const sendTo = ({ url, target }: Parts): string => `${url}/send/${encodeURI(target)}`
 const bearer = '-H "Authorization: Bearer $RELAY_KEY"'
 /** How a job repeats a request without sending the message twice. */
-const patient = 'curl -sS --fail-with-body --max-time 120 --retry 5 --retry-all-errors'
+const patient = 'curl -sS --fail-with-body --max-time 120 --retry 5 --retry-max-time 60 --retry-all-errors'
 
 /** A robot of a chat, or another source whose callers know one address and nothing else. */
 function robot(name: string, label: string, more: Partial<Source> = {}, parameter = 'key'): Source {
