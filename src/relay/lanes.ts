@@ -6,6 +6,7 @@ import { failRest, isOverdue, isPassing, isText, outcomeOf, type Delivery, type 
 import { gather, joins } from './digest'
 import { isScheduled, Lane, laneOf, readLane, type Place } from './lane'
 import { backlogOf, stateOf, waitingIn, type Backlog, type LaneState } from './lane-states'
+import type { Delay } from './options'
 import { currentRung, hasNextRung, nextRung } from './route'
 import { send, type SendContext, type SendEnd } from './send'
 
@@ -17,6 +18,8 @@ export interface Waiting {
   patience?: number | undefined
   /** Whether it was accepted before, and can go nowhere else: then it finds a place in a full lane as well. */
   isAccepted?: boolean
+  /** Why it is late, and may leave in a digest with others that are. */
+  delay?: Delay | undefined
 }
 
 /** Why a delivery waits no longer, and whether it ends although there may be a further way. */
@@ -76,7 +79,7 @@ export class Lanes {
    *
    * @throws RelayError `queue-full`, `stopping`, or why a caller cannot wait there
    */
-  enter(active: Active, { patience = Infinity, isAccepted, signal }: Waiting = {}): void {
+  enter(active: Active, { patience = Infinity, isAccepted, signal, delay }: Waiting = {}): void {
     const { clock } = this.context
     const { delivery: { deferred }, mustLast } = active
     if (this.isClosed) throw new RelayError('stopping')
@@ -89,6 +92,7 @@ export class Lanes {
     const place: Place = { active, isSaved: !mustLast, until: clock.now() + patience, signal }
     const isNext = this.isDue(lane, place) && !lane.first && this.rest(lane, place) === 0
     if (!isNext && !isAccepted && this.isFull(lane, place)) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
+    lane.delay ??= delay
     lane.put(place)
     if (!isNext) place.gone = signal?.()
     this.advance(lane, place)
@@ -462,7 +466,8 @@ export class Lanes {
   private async moveOn({ active, until = Infinity, signal }: Place, results: Results): Promise<Results | undefined> {
     const { clock, deliveries, port } = this.context
     const { delivery } = active
-    const delay = port.find(delivery.bot)?.isOnline ? 'closed' : 'offline'
+    // What waited together comes together.
+    const delay = !delivery.deferred ? undefined : port.find(delivery.bot)?.isOnline ? 'closed' : 'offline'
     let end = results
     for (let change = nextRung(delivery, end, clock.wall()); change; change = nextRung(delivery, end, clock.wall())) {
       const items = await deliveries.itemsOf(active)
@@ -474,9 +479,7 @@ export class Lanes {
         const wrong = account.check(target, items).find(item => item instanceof RelayError)
         if (wrong instanceof RelayError && mode === 'single') throw wrong
         deliveries.change(delivery, { bot: account.sid })
-        // What waited together comes together.
-        if (deferred) this.open(delivery, true).delay ??= delay
-        this.enter(active, { signal, patience: until - clock.now(), isAccepted: deferred && !hasNextRung(route) })
+        this.enter(active, { signal, delay, patience: until - clock.now(), isAccepted: deferred && !hasNextRung(route) })
       } catch (error) {
         if (!(error instanceof RelayError) || error.code === 'stopping') throw error
         end = failRest(delivery, error)

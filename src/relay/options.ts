@@ -146,7 +146,7 @@ export interface DigestView {
 }
 
 /** Why what waits in a lane is late. */
-export type Delay = 'offline' | 'closed' | 'restarted'
+export type Delay = 'offline' | 'closed' | 'restarted' | 'failed'
 
 /** What digests go by. */
 export interface DigestOptions {

@@ -185,7 +185,7 @@ export class Replay {
     // A file that is gone makes its item fail in its turn.
     await deliveries.keepUploads(items, expiresAt ?? clock.wall()).catch(() => undefined)
     const change = { ...again(delivery, intake.nextSeq(), true), ...first, bot, deferred: isLater, expiresAt, key: requestKey }
-    await requeue(this.context, known ?? deliveries.toActive(delivery, items), change, {})
+    await requeue(this.context, known ?? deliveries.toActive(delivery, items), change, { delay: 'failed' })
   }
 
   /** The key that a delivery takes again. A caller may have repeated with it what had failed; then that request stands for both. */

@@ -473,4 +473,21 @@ describe('a backlog', () => {
     await core.run(minute)
     assert.deepEqual(core.called, ['6 restarted, 1 (1), 2 (1), 3 (1), 4 (1), 5 (1), 6 (1)'])
   })
+
+  test('is one of what failed and is sent again as well', async () => {
+    const core = await Core.ready({ retries: 0, pauseAfter: 100 })
+    for (let count = 0; count < 8; count++) core.port.fates.push(fates.refused)
+    for (const text of ['1', '2', '3', '4', '5', '6', '7', '8']) {
+      void core.later(text, { door })
+      await core.run(100)
+    }
+    const ids = [...core.journal.rows.keys()]
+    core.port.fates.push({ arrives: 500, answered: 500 })
+    for (const id of ids) {
+      void core.relay.retry(id, () => undefined)
+      await core.run(10)
+    }
+    await core.run(minute)
+    assert.deepEqual(core.called.slice(8), ['1', '7 failed, 2 (1), 3 (1), 4 (1), 5 (1), 6 (1), 7 (1), 8 (1)'])
+  })
 })
