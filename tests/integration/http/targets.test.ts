@@ -181,7 +181,7 @@ describe('a name with ways', () => {
     try {
       assert.deepEqual(await send('both', key), [200, ['1']])
       for (const to of ['group:1', 'ops', 'group:2', 'night']) assert.deepEqual(await send(to, key), [403, []], to)
-      assert.deepEqual((await send('both,ops', key))[0], 404)
+      assert.deepEqual((await send('both,ops', key))[0], 403)
       assert.deepEqual(await list(key), [{ name: 'both', first: ['group:1', 'group:2'], after: 120, when_unknown: 'stop', source: 'made' }])
       assert.equal((await ask('GET', '/deliveries?target=both')).status, 200)
       const first = String((await ask('POST', '/keys', { name: 'first', targets: ['group:1'], allow: ['send'] })).data.key)
