@@ -62,9 +62,10 @@ export function charsetOf(contentType: string): string {
 export function decodeText(bytes: Buffer, contentType: string, advice?: string): string {
   const decoder = createDecoder(charsetOf(contentType), bytes)
   // A log that was cut by bytes may begin and end within a character.
-  const start = decoder.encoding === 'utf-8' ? bytes.subarray(0, 3).findIndex(byte => (byte & 0xc0) !== 0x80) : 0
+  const mayBeCut = decoder.encoding === 'utf-8'
+  const start = mayBeCut ? bytes.subarray(0, 3).findIndex(byte => (byte & 0xc0) !== 0x80) : 0
   try {
-    return decoder.decode(bytes.subarray(Math.max(start, 0)), { stream: true })
+    return decoder.decode(bytes.subarray(Math.max(start, 0)), { stream: mayBeCut })
   } catch {
     const rest = advice === undefined ? '' : `, ${advice}`
     throw new RelayError('bad-request', `the text is not ${decoder.encoding}: name its charset in the Content-Type${rest}`)

@@ -100,7 +100,7 @@ describe('the bytes of a text', () => {
 
   test('are refused where they are none in its charset, and so is a charset that is not known', () => {
     const cases: [bytes: string, type: string, msg: RegExp][] = [
-      ['ff', '', /^the text is not utf-8: /], ['e69e', '', /^the text is not utf-8: /], ['eda080', '', /^the text is not utf-8: /],
+      ['ff', '', /^the text is not utf-8: /], ['e69e61', '', /^the text is not utf-8: /], ['eda080', '', /^the text is not utf-8: /],
       ['81', 'text/plain; charset=gbk', /^the text is not gbk: /], ['61', 'text/plain; charset=utf-16', /^the text is not utf-16le: /],
       ['61', 'text/plain; charset=utf-7', /^unknown charset/], ['61', 'text/plain; charset="a b"', /^unknown charset/],
     ]
