@@ -7,7 +7,7 @@ import { isUnfinished, outcomeOf, type Delivery, type Open } from '../../src/rel
 import type { ProcessClock } from './clock'
 import { statementTimeout, type PlannedRequest } from './plan'
 import { chatName, type Call, type Entry, type Question } from './platform'
-import { longestStop, type Account, type Issue, type Run, type Word } from './run'
+import { longestStop, type Account, type Issue, type Run } from './run'
 
 /**
  * Compares what callers were told, and what the records say, with what is in the chats: the first judge. The second one, `watch`, looks at
@@ -87,7 +87,6 @@ function judgeWords(run: Run, account: Account): string[] {
     const since = roundOf(run, account, nth)
     return marks.flatMap((mark, index) => {
       const outcome = word.kind === 'results' ? word.outcomes[index] : word.outcome
-      if (outcome !== 'sent' && isSentAgain(account, word)) return []
       // What an operator sends again at that very moment is not what was told of.
       const at = retriedAt(account) === word.at ? word.at - 1 : word.at
       const problems = judgeOutcome(run, { mark, outcome, since, at: outcome === 'sent' ? word.at : at })
@@ -126,10 +125,7 @@ function judgeDoubles(run: Run, account: Account): string[] {
     // Where its key was free again, an earlier delivery may still be sent by itself.
     const askedAt = ({ name, begunAt }: Call): number => account.issues.find(({ id }) => name.startsWith(id))?.at ?? begunAt
     const rounds = new Set(entries.map(({ call }) => starts.findLast(at => at <= askedAt(call))))
-    // "Both may arrive": what an operator sends again, also where a kill took the answer to that, and the repeat of a key that was free.
-    const isRetry = ({ kind, result }: Account['operations'][number]): boolean => kind === 'retry' && (result === 'done' || result === 'unknown')
-    const extra = account.issues.some(isFree) ? account.operations.filter(isRetry).length : 0
-    return rounds.size + extra >= entries.length ? [] : [`item ${mark} is there ${entries.length} times`]
+    return rounds.size >= entries.length ? [] : [`item ${mark} is there ${entries.length} times`]
   })
 }
 
@@ -302,9 +298,10 @@ function judgeTime(run: Run, account: Account): string[] {
 
 /** What has several ways tells of each that it has gone, and goes on in time. */
 function judgeWays(run: Run, account: Account): string[] {
-  const { request: { name }, record, issues } = account
+  const { request: { name }, record, issues, operations } = account
   const { route } = record?.flow ?? {}
-  if (!record || !route || isSentAgain(account, { kind: 'accepted', id: record.id, at: Infinity })) return []
+  // Another try of the request has a record of its own.
+  if (!record || !route || operations.some(({ kind, id }) => kind === 'retry' && id !== record.id)) return []
   const told = [...route.past.map(({ target }) => target), writeAddress(route.rungs[route.index] ?? record)]
   const asked = issues.find(({ id }) => id === record.id)?.at ?? 0
   const gone = callsOf(run, account).filter(({ begunAt }) => begunAt >= asked).map(({ chat }) => chat)
@@ -499,20 +496,7 @@ function retriedAt({ operations }: Account): number {
   return operations.find(({ kind, result }) => kind === 'retry' && result === 'done')?.at ?? Infinity
 }
 
-/** Whether a caller was told that nothing of its request arrived. */
-function isFree(issue: Issue | undefined): boolean {
-  const { word } = issue ?? {}
-  const outcomes = word?.kind === 'results' ? word.outcomes : word?.kind === 'failed' ? [word.outcome] : [undefined]
-  return outcomes.every(outcome => outcome === 'refused' || outcome === 'unsent')
-}
-
 // What the documentation excuses.
-
-/** "`retry` by an operator and a repeat of the freed key are two requests: both may arrive." */
-function isSentAgain({ operations }: Account, word: Word & { at: number }): boolean {
-  const own = word.kind === 'failed' ? undefined : word.id
-  return operations.some(({ kind, result, at, id }) => kind === 'retry' && result === 'done' && at <= word.at && id !== own)
-}
 
 /** "What it carries out after the settling time, ten minutes for a file, may come twice, or be there although it is told `refused`." */
 function isCarriedOutLate({ time, call }: Entry): boolean {
