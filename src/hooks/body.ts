@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { credentialsOf, queryCredentialsOf } from '../access/origin'
 import { RelayError } from '../errors'
-import { parseFields, parseJson } from '../http/body'
+import { looksLikeObject, parseFields, parseJson } from '../http/body'
 import { decodeText } from '../http/media-type'
 import type { Exchange } from '../http/routes'
 import { isObject, type JsonObject } from '../lib/shape'
@@ -59,8 +59,7 @@ async function parsePayload(
   // What there is may stand in the query.
   if (textFields && raw.length === 0) return {}
   if (/^\s*multipart\/form-data/i.test(type)) return unwrap(await readMultipart(raw, type))
-  // Many a script sends JSON and says that it is something else.
-  const looksLikeJson = /^\ufeff?\s*\{/.test(raw.toString('utf8', 0, 64))
+  const looksLikeJson = looksLikeObject(raw)
   const isForm = /^\s*application\/x-www-form-urlencoded/i.test(type)
   if (isForm && !looksLikeJson && raw.includes('=')) {
     const form = unwrap(parseFields(decodeText(raw, type)))

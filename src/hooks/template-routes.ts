@@ -1,6 +1,6 @@
 import { demand, RelayError } from '../errors'
-import { readJson, type BodyLimits } from '../http/body'
-import { noteChange, readFields } from '../http/admin'
+import { readFields, readJson, type BodyLimits } from '../http/body'
+import { noteChange } from '../http/admin'
 import { route, type Exchange, type Route } from '../http/routes'
 import { languages, type Language } from '../lib/language'
 import { isObject } from '../lib/shape'

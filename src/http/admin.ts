@@ -3,13 +3,12 @@ import type { KeyView } from '../access/keys'
 import type { MadeKey, MadeKeys } from '../access/made-keys'
 import type { ListedTarget, MadeTargets } from '../access/made-targets'
 import { addressOf } from '../access/origin'
-import { demand, RelayError } from '../errors'
-import { isObject, withoutNull, type JsonObject } from '../lib/shape'
+import { RelayError } from '../errors'
 import type { Rung, TargetNames } from '../message/model'
 import { writeMinutes } from '../message/quiet'
 import { reachOf, skippedWays, writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
-import { hasBody, readJson } from './body'
+import { hasBody, readFields, readJson } from './body'
 import { toIso } from './queues'
 import { route, type Exchange, type Route, type Success } from './routes'
 
@@ -99,12 +98,6 @@ export function noteChange(exchange: Exchange, change: string, trustedProxies: n
   const { caller: { name }, request } = exchange
   const who = name === null ? 'the master key' : `the key ${JSON.stringify(name)}`
   exchange.outcome = `${change} (by ${who} from ${addressOf(request, trustedProxies) ?? 'unknown'})`
-}
-
-/** The fields of a body; null means absent. @throws RelayError `bad-request` */
-export function readFields(body: unknown): JsonObject {
-  demand(isObject(body), 'the body must be a JSON object')
-  return withoutNull(body)
 }
 
 /** @param isWhole whether HTTP addresses are shown with their path and query, which may be secret */

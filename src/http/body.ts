@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
-import { RelayError } from '../errors'
+import { demand, RelayError } from '../errors'
 import { onAbort } from '../lib/async'
 import { excessOfJson } from '../lib/json'
-import type { JsonObject } from '../lib/shape'
+import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 
 /** A request whose body is still to be read. */
 export interface Received {
@@ -66,6 +66,17 @@ export function parseJson(source: Buffer, maxValues?: number): unknown {
   } catch {
     throw new RelayError('invalid-json')
   }
+}
+
+/** The fields of a body; null means absent. @throws RelayError `bad-request` */
+export function readFields(body: unknown): JsonObject {
+  demand(isObject(body), 'the body must be a JSON object')
+  return withoutNull(body)
+}
+
+/** Whether bytes are a JSON object, whatever their type says: many a script sends one and calls it something else. */
+export function looksLikeObject(bytes: Buffer): boolean {
+  return /^\s*\{/.test(bytes.toString('utf8', 0, 64))
 }
 
 function decodeUtf8(source: Buffer): string {

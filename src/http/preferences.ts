@@ -81,6 +81,8 @@ export const timingFields: readonly string[] = ['expires_in', ...wishFields]
  * @throws RelayError `bad-request`
  */
 export function readTiming(query: URLSearchParams): Timing {
+  // Most requests have none.
+  if (query.size === 0) return {}
   const text = query.get('expires_in')
   return {
     ...text && parseExpiry({ expires_in: /^\d+(\.\d+)?$/.test(text) ? Number(text) : text }),

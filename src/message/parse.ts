@@ -129,8 +129,9 @@ function ownField({ type }: JsonObject): string | undefined {
 
 function unknownFields(object: JsonObject, known: ReadonlySet<string>, own?: string, prefix?: string): string[] {
   const names: string[] = []
-  for (const [name, value] of Object.entries(object)) {
-    if (!known.has(name) && name !== own && value !== null && value !== '') names.push(name)
+  for (const name of Object.keys(object)) {
+    const isKnown = known.has(name) || name === own
+    if (!isKnown && object[name] !== null && object[name] !== '') names.push(name)
   }
   return names.length > 0 ? printNames(names, prefix) : names
 }

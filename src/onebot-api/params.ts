@@ -1,7 +1,7 @@
-import { demand, RelayError } from '../errors'
-import { hasBody, parseFields, parseJson, readBody, readJson, type BodyLimits, type Received } from '../http/body'
+import { RelayError } from '../errors'
+import { hasBody, looksLikeObject, parseFields, parseJson, readBody, readFields, readJson, type BodyLimits, type Received } from '../http/body'
 import { decodeText, mediaTypeOf } from '../http/media-type'
-import { isObject, withoutNull, type JsonObject } from '../lib/shape'
+import type { JsonObject } from '../lib/shape'
 
 /**
  * Reads the parameters of a call (OneBot 11, "HTTP"): those of the query, and those of the body of a POST, JSON or a form, which win.
@@ -10,26 +10,20 @@ import { isObject, withoutNull, type JsonObject } from '../lib/shape'
  * @throws RelayError `invalid-json`, `bad-request`, `unsupported-type` for a body of another type, and those of `readBody`
  */
 export async function readParams(received: Received, query: URLSearchParams, limits: BodyLimits, stop: AbortSignal): Promise<JsonObject> {
-  const body = received.request.method === 'POST' && hasBody(received) ? await readFields(received, limits, stop) : {}
-  return { ...Object.fromEntries(query), ...withoutNull(body) }
+  const body = received.request.method === 'POST' && hasBody(received) ? await readPosted(received, limits, stop) : {}
+  return { ...Object.fromEntries(query), ...body }
 }
 
-async function readFields(received: Received, limits: BodyLimits, stop: AbortSignal): Promise<JsonObject> {
+async function readPosted(received: Received, limits: BodyLimits, stop: AbortSignal): Promise<JsonObject> {
   const { request, parsedBody } = received
   const { 'content-type': type = '' } = request.headers
   const mediaType = mediaTypeOf(type)
-  if (mediaType === 'application/json') return demandObject(await readJson(received, limits, stop))
+  if (mediaType === 'application/json') return readFields(await readJson(received, limits, stop))
   const source = typeof parsedBody === 'string' ? Buffer.from(parsedBody) : await readBody(request, limits, stop)
-  // Scripts send JSON without its type, or with that of a form, and NapCat takes it.
-  if (/^\s*\{/.test(source.toString('utf8', 0, 64))) return demandObject(parseJson(source))
+  // NapCat takes it, too.
+  if (looksLikeObject(source)) return readFields(parseJson(source))
   if (mediaType === 'application/x-www-form-urlencoded') return parseFields(decodeText(source, type))
   throw new RelayError('unsupported-type', 'send the parameters as application/json or application/x-www-form-urlencoded, or in the query')
-}
-
-/** @throws RelayError `bad-request` */
-function demandObject(body: unknown): JsonObject {
-  demand(isObject(body), 'the body must be a JSON object')
-  return body
 }
 
 /**
