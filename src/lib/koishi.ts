@@ -19,21 +19,27 @@ export function unwrap<T extends object>(value: T & Traced<T>): T {
 
 type Database = Pick<Context['database'], 'drivers'>
 
-/** Whether a database is within this process, whose file no other process may use. */
-export const isEmbedded = ({ drivers }: Database): boolean => drivers.every(({ constructor: { name } }) => /sqlite|memory/i.test(name))
-/** Whether it ends with this process: for the relay it is none. */
-export const isVolatile = ({ drivers }: Database): boolean => drivers.every(({ constructor: { name } }) => /memory/i.test(name))
+/** Where a driver, by the name of its class, keeps its data: in a file, which no other process may use, or until this process ends. */
+function placeOf(driver: string): 'memory' | 'file' | 'server' {
+  return /memory/i.test(driver) ? 'memory' : /sqlite/i.test(driver) ? 'file' : 'server'
+}
 
-/** The drivers that are loaded: right after the start they are, and not yet connected. */
-function loadedDrivers(registry: Context['registry']): string[] {
-  return [...registry.values()].flatMap(({ plugin }) => typeof plugin === 'function' && plugin.prototype instanceof Driver ? plugin.name : [])
-    .filter(name => !/memory/i.test(name))
+const placesOf = ({ drivers }: Database): string[] => drivers.map(driver => placeOf(driver.constructor.name))
+
+/** Whether a database is within this process. */
+export const isEmbedded = (database: Database): boolean => !placesOf(database).includes('server')
+/** Whether it ends with this process: for the relay it is none. */
+export const isVolatile = (database: Database): boolean => placesOf(database).every(place => place === 'memory')
+
+/** Where the drivers that are loaded keep their data: right after the start they are there, and not yet connected. */
+function loadedPlaces(registry: Context['registry']): string[] {
+  return [...registry.values()].flatMap(({ plugin }) => typeof plugin === 'function' && plugin.prototype instanceof Driver ? placeOf(plugin.name) : [])
 }
 
 /** Whether there is a database, or one that is on its way. */
-export const isDatabaseLoaded = (registry: Context['registry']): boolean => loadedDrivers(registry).length > 0
+export const isDatabaseLoaded = (registry: Context['registry']): boolean => loadedPlaces(registry).some(place => place !== 'memory')
 /** The same for a database server, which relays can share. */
-export const isServerLoaded = (registry: Context['registry']): boolean => !loadedDrivers(registry).every(name => /sqlite/i.test(name))
+export const isServerLoaded = (registry: Context['registry']): boolean => loadedPlaces(registry).includes('server')
 
 /** How many statements are under way, and what ends the silence. */
 const silences = new WeakMap<object, { count: number, restores: (() => void)[] }>()
