@@ -9,13 +9,10 @@ import { causes, inChinese, type CauseId } from '../message/causes'
 import type { Address, Destination, TargetNames } from '../message/model'
 import { parseDestinations, platformOf, waysOf, writeTarget } from '../message/target'
 import { goneBecause, type Delivery } from '../relay/delivery'
-import { laneOf, readLane, type Observer, type Relay } from '../relay/relay'
+import { alertDoor, laneOf, readLane, type Observer, type Relay } from '../relay/relay'
 import { postAlert, toBody } from './post'
 import { kinds, writeAlert, type Alert, type Kind, type Subject } from './texts'
 import { Watch, type Trouble } from './watch'
-
-/** The door by which alerts are submitted. */
-export const alertDoor = 'alert'
 
 /** The time between two looks, in milliseconds. */
 const interval = 1_000

@@ -73,7 +73,7 @@ export class Watch {
     for (const trouble of this.watched.values()) {
       const { name, since, times, last, toldAt, isTold } = trouble
       const isThere = last === now
-      // What is told is there, unless it is there for one look only: then it waits for others of its kind.
+      // A trouble is told while it lasts. One that lasts for a single look, without a `begin`, is told later too, with others of its kind.
       const mayTell = again === undefined ? !isTold && (isThere || begin === 0) : isThere && now - toldAt >= again
       if (isTold && !isThere && now - last >= end) over.push(trouble)
       else if (mayTell && (times > 0 || (!isTold && last - since >= begin))) begun.push(trouble)

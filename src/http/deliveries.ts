@@ -6,7 +6,7 @@ import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, reachOf, readAddress, writeTarget } from '../message/target'
 import { isRetryable, outcomeOf, states, threadDeedOf, type Delivery, type Results, type State } from '../relay/delivery'
-import type { ListFilter, Relay } from '../relay/relay'
+import { alertDoor, type ListFilter, type Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
 import { toIso, viewState, type ShownState, type Waits } from './queues'
@@ -74,7 +74,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       const skipped: { id: string, msg: string }[] = []
       for (const delivery of found.slice(0, limit)) {
         try {
-          demand(delivery.door !== 'alert', 'this is an alert of the relay itself: what it says may be over')
+          demand(delivery.door !== alertDoor, 'this is an alert of the relay itself: what it says may be over')
           await retry(relay, caller, delivery)
         } catch (error) {
           const { code, status, message: msg } = RelayError.from(error)

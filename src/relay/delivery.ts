@@ -272,6 +272,12 @@ export function isText({ mode, summary: { items } }: Pick<Delivery, 'mode' | 'su
   return mode === 'single' && others.length < 2 && others.every(({ type }) => type === 'text')
 }
 
+/** The time of its digest, in milliseconds; `undefined` where it goes by none: what is urgent, or no text, leaves at once. */
+export function digestOf(delivery: Pick<Delivery, 'flow' | 'mode' | 'summary'>): number | undefined {
+  const { urgent, policy } = delivery.flow
+  return policy?.digest && !urgent && isText(delivery) ? policy.digest : undefined
+}
+
 /** Whether the time of a deferred delivery is over. */
 export function isOverdue({ expiresAt }: Pick<Delivery, 'expiresAt'>, wall: number): boolean {
   return expiresAt !== null && expiresAt < wall

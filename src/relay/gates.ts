@@ -4,7 +4,7 @@ import type { Target } from '../message/model'
 import { quietUntil, timeOfDay } from '../message/quiet'
 import { longestLimit, type Account, type Closure, type SendError } from '../platform/port'
 import { inTime } from './clock'
-import { isText, type Delivery, type Hold } from './delivery'
+import { digestOf, type Delivery, type Hold } from './delivery'
 import type { Flow } from './flow'
 import type { Limits } from './limits'
 import type { RunningOptions } from './options'
@@ -108,16 +108,16 @@ export class Gates {
     if (urgent) return
     const quiet = policy?.quiet && quietUntil(policy.quiet, wall)
     if (quiet !== undefined) return { kind: 'quiet', until: quiet }
-    if (isAlone || members || !policy?.digest || !isText(delivery)) return
-    const rest = (this.memory.gates.get(name)?.digestedAt ?? -Infinity) + policy.digest - clock.now()
+    const digest = isAlone || members ? undefined : digestOf(delivery)
+    if (digest === undefined) return
+    const rest = (this.memory.gates.get(name)?.digestedAt ?? -Infinity) + digest - clock.now()
     // A time since the epoch has no room for the fractions of the monotonic clock.
     return rest > 0 ? { kind: 'digest', until: wall + Math.ceil(rest) } : undefined
   }
 
   /** A delivery has left, from which on the time of its digest counts. */
   digested(name: string, delivery: Delivery): void {
-    const { urgent, policy } = delivery.flow
-    if (policy?.digest && !urgent && isText(delivery)) this.gate(name).digestedAt = this.context.clock.now()
+    if (digestOf(delivery) !== undefined) this.gate(name).digestedAt = this.context.clock.now()
   }
 
   /** How long a lane is paused, in milliseconds. */
@@ -286,11 +286,16 @@ export class Gates {
     Object.assign(this.gate(name), { failures: 0, reason: undefined, pausedUntil: -Infinity })
   }
 
-  /** Whether the head of a lane may be tried. Where its chat is closed, or may be after a restart, the platform is asked first. */
-  async mayTry(lane: Gated, account: Account, isUnsure = false): Promise<boolean> {
+  /**
+   * Whether the head of a lane may be tried. Where its chat is closed, the platform is asked first.
+   *
+   * @param isLeft whether it is from before a restart, after which that is not known of a chat that nothing has left for yet
+   */
+  async mayTry(lane: Gated, account: Account, isLeft = false): Promise<boolean> {
     const gate = this.gate(lane.name)
     if (gate.hold) gate.tries++
-    return !(isUnsure || this.isAboutChat(lane.name)) || await this.ask(lane, account)
+    const isUnknown = isLeft && gate.lastSent === -Infinity
+    return !(isUnknown || this.isAboutChat(lane.name)) || await this.ask(lane, account)
   }
 
   /** Whether the hold of a lane may be forgotten: its time is over, or nothing was tried there for long. */

@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Account, Closure } from '../platform/port'
 import { nameOfError, type Active } from './deliveries'
-import { failRest, isOverdue, isPassing, isText, outcomeOf, type Delivery, type Results } from './delivery'
+import { digestOf, failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Results } from './delivery'
 import { gather, joins } from './digest'
 import { isScheduled, Lane, laneOf, readLane, type Place } from './lane'
 import { backlogOf, stateOf, waitingIn, type Backlog, type LaneState } from './lane-states'
@@ -100,10 +100,9 @@ export class Lanes {
 
   /** Whether something is before a delivery in its lane after which the time of its digest begins. */
   awaitsDigest(delivery: Delivery): boolean {
-    const begins = (each: Delivery): boolean => Boolean(each.flow.policy?.digest) && !each.flow.urgent && isText(each)
-    if (!begins(delivery)) return false
+    if (digestOf(delivery) === undefined) return false
     const { leaving, places } = this.open(delivery)
-    return [...leaving ? [leaving] : [], ...places].some(({ active }) => begins(active.delivery))
+    return [...leaving ? [leaving] : [], ...places].some(({ active }) => digestOf(active.delivery) !== undefined)
   }
 
   /** The delivery is on disk: it may leave. */

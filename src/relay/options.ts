@@ -145,6 +145,9 @@ export interface DigestView {
   more: number
 }
 
+/** The door of what the relay itself has to say. */
+export const alertDoor = 'alert'
+
 /** Why what waits in a lane is late. */
 export type Delay = 'offline' | 'closed' | 'restarted' | 'failed'
 
