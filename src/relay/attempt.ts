@@ -190,11 +190,17 @@ class Attempt {
     isOver = true
     unwatch?.()
     if (this.receipt) return
-    if (!endCall) return failure ?? new SendError('unsent', 'another plugin of the bot held the message back, or its files came too slowly')
+    if (!endCall) return failure ?? this.unready()
     failure ??= new SendError('unanswered')
     endCall(failure.outcome, failure.wording ?? (failure.outcome === 'unanswered' ? 'no answer in time' : undefined))
     if (failure.outcome === 'unanswered') this.isOpen = true
     return failure
+  }
+
+  /** In its lane, what is deferred would hold up the rest for as long as it cannot be made ready. */
+  private unready(): SendError {
+    const outcome = this.sending.active.delivery.deferred ? 'refused' : 'unsent'
+    return new SendError(outcome, 'another plugin of the bot held the message back, or its files came too slowly')
   }
 
   private onSuccess(receipt: Receipt): void {

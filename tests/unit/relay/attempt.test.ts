@@ -209,6 +209,15 @@ describe('a message that', () => {
     assert.deepEqual([core.called, core.states, core.port.reads], [['file', 'next'], ['sent', 'sent'], 1])
   })
 
+  test('was accepted for later and cannot be made ready fails, and holds up the rest only until then', async () => {
+    const core = new Core({ retries: 1 })
+    core.port.filesTake = Infinity
+    void core.later('slow', { items: [{ type: 'file', link: { kind: 'remote', url: 'http://x/a' } }] })
+    void core.later('next')
+    await core.run(180_000)
+    assert.deepEqual([core.called, core.states], [['next'], ['failed', 'sent']])
+  })
+
   test('was refused as a whole goes once more item by item', async () => {
     const core = new Core({ retries: 0 })
     core.port.fates.push(refused, fates.sent, refused)
