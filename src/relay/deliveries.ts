@@ -4,7 +4,7 @@ import { writeTarget } from '../message/target'
 import { inTime, pause } from './clock'
 import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
-import { NotOwner, inThread, keepsContent, orStoreDown, type Journal } from './journal'
+import { NotOwner, inThread, keepsContent, nameOfError, orStoreDown, type Journal } from './journal'
 import type { RunningOptions } from './options'
 import type { Ownership } from './owner'
 import { noteCall, type EndCall } from './summary'
@@ -447,11 +447,4 @@ export class Deliveries {
     const isKept = keepsContent(active.delivery.state, recordContent)
     if (isKept) void this.itemsOf(active).then(items => this.keepUploads(items, clock.wall() + retention)).catch(() => undefined)
   }
-}
-
-/** Names an error of the database. Its text may hold the values of a statement, and with them messages. */
-export function nameOfError(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error
-  const code: unknown = Reflect.get(error, 'code')
-  return typeof code === 'string' || typeof code === 'number' ? `${error.name} ${code}` : error.name
 }

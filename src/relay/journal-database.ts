@@ -11,7 +11,7 @@ import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import type { Clock } from './clock'
 import { unfinished, type Delivery, type State } from './delivery'
-import { NotOwner, fromRow, gone, keepsContent, lastId, lowestId, matches, sizeOfItems, toRow, writeCaller, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
+import { NotOwner, fromRow, gone, keepsContent, lastId, lowestId, matches, nameOfError, sizeOfItems, toRow, writeCaller, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
 import type { RecordContent } from './summary'
 
 declare module 'koishi' {
@@ -337,7 +337,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
       await this.flush()
       this.isFailing = false
     } catch (error) {
-      if (!this.isFailing) this.options.logger.warn('records cannot be written to the database, and wait in memory: %s', nameOf(error))
+      if (!this.isFailing) this.options.logger.warn('records cannot be written to the database, and wait in memory: %s', nameOfError(error))
       this.isFailing = true
     }
     if (this.buffer.size > 0) this.writeLater()
@@ -543,10 +543,6 @@ function marks(values: readonly unknown[]): string {
 
 function isSqlite(driver: object): driver is Sqlite {
   return /sqlite/i.test(driver.constructor.name) && '_run' in driver && 'db' in driver
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? printable(error.name) : typeof error
 }
 
 /** Declares the tables, which are created when they are first used. */

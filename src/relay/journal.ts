@@ -1,5 +1,6 @@
 import { v7 as uuid } from 'uuid'
 import { RelayError, isErrorCode } from '../errors'
+import { printable } from '../lib/log'
 import { isBoolean, isNumber, isString, listOf, nullable, objectOf, oneOf, optional } from '../lib/shape'
 import type { Address, ParsedItem, Target } from '../message/model'
 import { platformOf, readTarget, writeTarget } from '../message/target'
@@ -290,4 +291,18 @@ function readResult(stored: StoredRecord['results'][number]): ItemResult | undef
   if ('success' in stored) return stored
   const { error, msg } = stored
   return { success: false, error: new RelayError(isErrorCode(error) ? error : 'internal', msg) }
+}
+
+/** What SQLite says of a file that it cannot use. Its errors have no codes. */
+const fileFlaws = new Set([
+  'attempt to write a readonly database', 'database disk image is malformed', 'database is locked', 'database or disk is full',
+  'disk I/O error', 'file is not a database', 'unable to open database file',
+])
+
+/** Names an error of the database. Its text may hold the values of a statement, and with them messages. */
+export function nameOfError(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  if (fileFlaws.has(error.message)) return error.message
+  const code: unknown = Reflect.get(error, 'code')
+  return printable(typeof code === 'string' || typeof code === 'number' ? `${error.name} ${code}` : error.name)
 }

@@ -1,7 +1,7 @@
 import type { Context } from 'koishi'
 import { isDatabaseLoaded, isVolatile, unwrap } from '../lib/koishi'
 import { pause, systemClock } from './clock'
-import { nameOfError } from './deliveries'
+import { nameOfError } from './journal'
 import { DatabaseJournal, type ContentFiles } from './journal-database'
 import { FileOwner, RowOwner } from './owner'
 import { Relay, Shared, type DataStore, type RelayOptions } from './relay'

@@ -557,7 +557,7 @@ describe('a journal in a database', () => {
     journal.record(last, [])
     await clock.run(5_000)
     assert.equal(lines.length, 1)
-    assert.match(lines.join(), /^records cannot be written to the database, and wait in memory: /)
+    assert.match(lines.join(), /^records cannot be written to the database, and wait in memory: disk I\/O error$/)
     assert(statements.length > 4)
     assert.equal((await journal.find(last.id))?.id, last.id)
     await assert.rejects(journal.flush())
