@@ -239,6 +239,7 @@ export class Relay {
     logger.warn('%s', failure === undefined
       ? `this relay stands by: ${active} works its data; it takes over when that one ends`
       : `this relay cannot begin until its database answers: ${nameOfError(failure)}`)
+    await acquired.then(() => logger.info('this relay is active now'), () => undefined)
   }
 
   private async work({ journal, ownership }: DataStore, close: AbortSignal): Promise<void> {

@@ -300,6 +300,8 @@ export class Core {
   readonly log: string[] = []
   /** What was warned of. */
   readonly warnings: string[] = []
+  /** What was logged besides. */
+  readonly notes: string[] = []
   private shared = new Shared(this.clock)
   private owner = 0
   /** Whether nothing more begins that nobody waits for. */
@@ -341,7 +343,8 @@ export class Core {
       },
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
       files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), digest: () => Promise.resolve(undefined) },
-      logger: { info: () => undefined, warn: (_: string, line: string) => void this.warnings.push(line) }, observer: tellAll([]), recordContent: 'full', longText: changes.longText ?? '', retention: 1e9,
+      logger: { info: (line: string) => void this.notes.push(line), warn: (_: string, line: string) => void this.warnings.push(line) },
+      observer: tellAll([]), recordContent: 'full', longText: changes.longText ?? '', retention: 1e9,
       enter: () => this.isStopping ? undefined : () => undefined,
     })
     const owner = ++this.owner

@@ -189,6 +189,7 @@ describe('the row of the owner', () => {
     void core.submit('z')
     await core.run(1_000)
     assert.equal(core.log.at(-1), 'z sent')
+    assert.deepEqual(core.notes, ['this relay is active now'])
   })
 
   test('is not waited for past the stop', async () => {
