@@ -184,7 +184,9 @@ export class Made {
       this.flaw = undefined
     } catch (error) {
       const { message } = RelayError.from(error)
-      if (message !== this.flaw) this.logger.warn('%s', `${this.name} that were made while the relay ran cannot be used: ${message}`)
+      // What a database gave before stays in force until it answers again.
+      const damage = store.isShared && this.state ? 'cannot be changed, those known go on' : 'cannot be used'
+      if (message !== this.flaw) this.logger.warn('%s', `${this.name} that were made while the relay ran ${damage}: ${message}`)
       this.flaw = message
       // A file stays as it is. That of a database is asked for again.
       if (!store.isShared) this.prepare({})()
