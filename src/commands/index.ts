@@ -11,6 +11,7 @@ import { describePlace, printable } from '../lib/log'
 import type { JsonObject } from '../lib/shape'
 import type { BotSelector, Reply, Target } from '../message/model'
 import { parseReply } from '../message/parse'
+import { resultOf } from '../relay/delivery'
 import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, type CommandPost, postCommand } from './callback'
 import { type Command, helpFor, helpName, mayUse } from './list'
@@ -131,7 +132,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     return reply
   }
 
-  /** Sends the items of a reply that can be sent; the log has a line for each of the others. */
+  /** Sends the items of a reply that can be sent; the log has a line for each of the others. @throws RelayError where none was sent */
   const deliver = async (id: string, { bot, target }: Source, reply: Reply): Promise<void> => {
     const warn = (text: string) => logger.warn('%s', `${id} an item of the reply ${text}`)
     for (const item of reply.items) if (item instanceof RelayError) warn(`is left out: ${item.message}`)
@@ -139,9 +140,11 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     const leave = inFlight.enter()
     try {
       const { delivery } = await relay.submit({ id, door: 'commands', request: { mode: 'batch', target: reply.target ?? target, bot, items } })
-      for (const result of delivery.results) {
-        if (result && !result.success) warn(`failed: ${result.error.status} ${result.error.logText}`)
-      }
+      const { results } = delivery
+      const errors = results.flatMap(result => result?.success === false ? [result.error] : [])
+      const worst = resultOf(delivery)
+      if (worst?.success === false && errors.length === results.length) throw worst.error
+      for (const { status, logText } of errors) warn(`failed: ${status} ${logText}`)
     } finally {
       leave()
     }

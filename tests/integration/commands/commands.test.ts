@@ -310,9 +310,12 @@ describe('an answer', () => {
       throw new Error('secret')
     }
     await stage.say('#ping x')
+    stage.send = () => Promise.resolve([{ success: false, error: new RelayError('refused', 'secret', { logText: 'muted' }) }])
+    await stage.say('#ping x')
     assert.deepEqual(stage.passed, [])
     const [first, ...others] = outcomes()
     assert.equal(first, 'warn the reply was not delivered: no bot is online: try again later (unsent)')
+    assert.equal(others[2], 'warn the reply was not delivered: muted (refused)')
     assert.match(others[0] ?? '', /^warn the reply was not delivered: "TypeError" at ".*commands\.test.*"$/)
     assert.match(others[1] ?? '', /^warn the reply was not delivered: "Error" at ".*commands\.test.*"$/)
     assert.doesNotMatch(stage.lines.join('\n'), /secret/)
