@@ -124,6 +124,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
 
   const ask = async (id: string, endpoint: Endpoint, body: CommandBody): Promise<Reply | undefined> => {
     const response = await post(id, endpoint, body)
+    if (response && !('reply' in response || 'messages' in response)) throw new CallbackError('the answer has neither reply nor messages')
     const reply = response && parseReply(response)
     const [first] = reply?.items ?? []
     if (first instanceof RelayError && reply?.items.every(item => item instanceof RelayError)) {

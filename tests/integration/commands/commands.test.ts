@@ -288,6 +288,7 @@ describe('an answer', () => {
   const silences: Record<string, [content: string, line: string]> = {
     'of nothing': ['', 'info no reply'],
     'with an empty reply': ['{"reply":"","messages":[]}', 'info no reply'],
+    'with other fields only': ['{"msg":"secret"}', 'warn no reply: the answer has neither reply nor messages'],
     'with a malformed target': ['{"reply":"secret","group_id":{}}', 'warn no reply: group_id must be a string or a whole number, one of more than 15 digits a string (bad-request)'],
     'with wrong items only': ['{"messages":[{"type":"image"},{}]}', 'warn no reply: every item of messages is wrong, the first: url is required for type image'],
   }
