@@ -38,7 +38,7 @@ export function fitTexts(
   const fit = (item: TextItem): ParsedItem[] => {
     const parts = divideText(item.text, most - labelLength)
     const isFew = parts.length <= mostParts
-    if (account.takesFiles && !(form === 'divide' && isFew)) return [{ type: 'text', text: excerptOf(item.text) }, fileOf(item)]
+    if (account.takesFiles && !(form === 'divide' && isFew)) return [{ type: 'text', text: excerptOf(item.text, most) }, fileOf(item)]
     if (!isFew) return [new RelayError('too-large', `the text is too long for this chat: it would take more than ${mostParts} messages`)]
     return parts.map((part, index) => ({ type: 'text', text: `(${index + 1}/${parts.length})\n${part.replace(/\r?\n$/, '')}` }))
   }
@@ -57,9 +57,9 @@ function fileOf(item: TextItem): Item {
 }
 
 /** The first lines of a long text, or as much of the very first as there is room for. Blanks before them are left out. */
-export function excerptOf(text: string): string {
+export function excerptOf(text: string, most = excerptLength): string {
   const start = text.trimStart()
-  const head = start.slice(0, excerptLength).replace(/[\uD800-\uDBFF]$/, '')
+  const head = start.slice(0, Math.min(most, excerptLength)).replace(/[\uD800-\uDBFF]$/, '')
   const isWhole = /^\r?(?:\n|$)/.test(start.slice(head.length, head.length + 2))
   const end = isWhole ? head.length : head.lastIndexOf('\n')
   return head.slice(0, end > 0 ? end : head.length).trimEnd()

@@ -323,6 +323,11 @@ describe('texts', () => {
     }
   })
 
+  test('the beginning of one that goes as a file fits', async () => {
+    const { status } = await relay.request(`/send/${placeOf('wecom')}`, { method: 'POST', body: '好'.repeat(3000) })
+    assert.deepEqual([status, ...platforms.sends('wecom').map(({ fields }) => fieldsOf(fields.text).content ?? fields.msgtype)], [200, '好'.repeat(682), 'file'])
+  })
+
   test('mentions are those of the items', async () => {
     for (const [name, at, expected] of [
       ['kook', '1780328444', '(met)1780328444(met)'], ['kook', 'all', '(met)all(met)'], ['qqguild', '1234', '<@1234>'], ['qqguild', 'all', '@everyone'],

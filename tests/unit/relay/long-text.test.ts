@@ -72,7 +72,7 @@ describe('a long text', () => {
     ['the door has files', { door: 'file' }, [log.slice(0, 999), '[file]'], 'batch'],
     ['the setting has files', { setting: 'file' }, [log.slice(0, 999), '[file]'], 'single'],
     ['nobody knows the limit', { door: 'file', most: Infinity }, [log.slice(0, 999), '[file]'], 'batch'],
-    ['it would take more than 50 messages', { setting: 'divide', most: 400 }, [log.slice(0, 999), '[file]'], 'single'],
+    ['it would take more than 50 messages', { setting: 'divide', most: 400 }, [log.slice(0, 399), '[file]'], 'single'],
     ['neither is possible', { setting: 'divide', most: 400, takesFiles: false }, ['the text is too long for this chat: it would take more than 50 messages'], 'single'],
   ] as const) {
     test(`becomes what it has to where ${what}`, () => {
