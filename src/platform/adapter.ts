@@ -223,7 +223,8 @@ class AdapterMessage implements Message {
     const { type: tag } = toElement(item)
     const src = `data:${type};base64,${data.toString('base64')}`
     // Each adapter has its own attribute for the name.
-    return h(tag === 'img' ? adapter?.picture ?? tag : tag, { src, title: name, file: name })
+    const element = h(tag === 'img' ? adapter?.picture ?? tag : tag, { src, title: name, file: name })
+    return adapter?.overtakes ? h('message', element) : element
   }
 
   /** The failure of what precedes the call. Nothing has been sent. */

@@ -33,6 +33,8 @@ export interface Adapter {
   readonly countsBytes?: true
   /** The element of a picture, where it is not `img`. */
   readonly picture?: 'image'
+  /** Whether media overtake the texts before them, unless they are messages of their own. */
+  readonly overtakes?: true
   /** Keeps a text from being markup or a mention, as far as the adapter does not do so itself. */
   readonly escape?: (text: string) => string
   /** Codes of the platform that want fewer calls, and whether they concern one chat. */
@@ -122,7 +124,7 @@ const adapters = new Map<string, Adapter>(Object.entries({
   },
   // @satorijs/adapter-wecom 2.5.0. https://developer.work.weixin.qq.com/document/path/90313
   wecom: {
-    name: 'WeCom', lacks: ['at', 'at-all', 'reply'], direct: 'user', isPrivateOnly: true, picture: 'image',
+    name: 'WeCom', lacks: ['at', 'at-all', 'reply'], direct: 'user', isPrivateOnly: true, picture: 'image', overtakes: true,
     // https://developer.work.weixin.qq.com/document/path/90236
     longest: 2048, countsBytes: true,
     limits: new Map([['45009', 'account'], ['45033', 'account']]),

@@ -288,6 +288,11 @@ describe('media', () => {
     assert.equal(platforms.server.callsTo(/media\/upload/)[0]?.query.get('type'), 'image')
   })
 
+  test('stay between the texts where they are, also on WeCom', async () => {
+    assert.equal((await send('wecom', { messages: [{ msg: 'one' }, { type: 'image', url: picture }, { msg: 'two' }] })).status, 200)
+    assert.deepEqual(platforms.sends('wecom').map(({ fields: { msgtype, text } }) => fieldsOf(text).content ?? msgtype), ['one', 'image', 'two'])
+  })
+
   test('a dead link is refused, and nothing is sent', async () => {
     for (const name of ['kook', 'qq', 'qqguild', 'wecom', 'whatsapp'] as const) {
       const { status, body } = await send(name, { type: 'image', url: 'http://127.0.0.1:1/a.png' })
