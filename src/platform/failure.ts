@@ -1,3 +1,4 @@
+import { networkReason } from '../lib/endpoint'
 import { fieldsOf } from '../lib/shape'
 import { SendError, type SendFailure } from './port'
 
@@ -42,6 +43,9 @@ function withoutPaths(line: string): string {
   return `${line.slice(0, start)}…${end < start ? '' : line.charAt(end) + withoutPaths(line.slice(end + 1))}`
 }
 
+/** Of a proxy that refuses or fails to connect, over SOCKS or HTTP. */
+const proxyFailed = /^SocksClientError$|^Proxy response \(/
+
 /**
  * What errors mean, by their codes, classes and texts, and by the system calls that failed. The first rule that fits an error, or one of
  * those that caused it, decides.
@@ -49,8 +53,7 @@ function withoutPaths(line: string): string {
 const rules: readonly [SendFailure, RegExp][] = [
   // No connection was made, or the certificate of the other side is not trusted.
   ['unsent', /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|connect|getaddrinfo|\w*CERT\w*|UNABLE_TO_VERIFY\w*)$/],
-  // Of a proxy that refuses or fails to connect, over SOCKS or HTTP.
-  ['unsent', /^SocksClientError$|^Proxy response \(/],
+  ['unsent', proxyFailed],
   // Of `fetch`, of a connection that closed before it was encrypted, and of adapter-onebot.
   ['unsent', /^bad port$|disconnected before secure TLS connection was established$|_request is not a function/],
   ['unanswered', /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|UND_ERR_.*)$/],
@@ -72,6 +75,10 @@ export function classifyThrown(error: unknown, otherwise: 'refused' | 'unanswere
   const marks = marksOf(error)
   const isServerError = Number(fieldsOf(fieldsOf(error).response).status) >= 500
   const [outcome] = rules.find(([, rule]) => marks.some(mark => rule.test(mark))) ?? [isServerError ? 'unanswered' : undefined]
+  if (outcome === 'unsent') {
+    const reason = marks.some(mark => proxyFailed.test(mark)) ? 'the proxy makes no connection' : networkReason(error)
+    return new SendError('unsent', `the platform cannot be reached: ${reason}`)
+  }
   if (outcome) return new SendError(outcome, undefined, { cause: error })
   return new SendError(otherwise, cleanWording(error instanceof Error ? error.message : ''), { cause: error })
 }

@@ -73,6 +73,9 @@ describe('a bot of another platform', () => {
     first.failures = [neverConnected]
     assert.deepEqual(idsOf(await send({ platform: 'fake' })), ['f1-1'])
     assert.equal(first.calls, 2)
+    first.failures = [neverConnected, neverConnected]
+    const reason = 'nothing was sent, try again later: the platform cannot be reached: connection refused (ECONNREFUSED)'
+    assert.equal(failureOf(await send({ platform: 'fake' }), 503), reason)
   })
 
   describe('that fails is believed as far as its error tells', () => {
