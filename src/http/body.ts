@@ -34,6 +34,9 @@ export function hasBody({ request: { headers } }: Received): boolean {
   return Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
 }
 
+/** For a form where JSON is read: curl and the libraries of most languages make one of files. */
+const formRule = 'the body must be JSON: send a text, or a form with files, to /send/<target>'
+
 /**
  * Reads a body as JSON (RFC 8259), whatever its Content-Type.
  *
@@ -45,10 +48,19 @@ export async function readJson({ request, parsedBody }: Received, limits: BodyLi
   // Its text has the same bounds.
   if (typeof parsedBody === 'object' && parsedBody !== null) return parseJson(Buffer.from(JSON.stringify(parsedBody)))
   const source = await readBody(request, limits, stop)
-  const body = parseJson(source)
+  const body = parseBody(source, request.headers['content-type'])
   // Reading the parsed body takes about as long again.
   if (source.length > large) await yieldToOthers()
   return body
+}
+
+function parseBody(source: Buffer, type = ''): unknown {
+  try {
+    return parseJson(source)
+  } catch (error) {
+    const isForm = /^\s*(?:multipart\/form-data|application\/x-www-form-urlencoded)/i.test(type)
+    throw isForm && !looksLikeObject(source) ? new RelayError('invalid-json', formRule) : error
+  }
 }
 
 /**

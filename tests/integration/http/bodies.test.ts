@@ -52,6 +52,17 @@ describe('a body that is no JSON is a 400 that says so', () => {
   }
 })
 
+test('a form in the place of JSON is a 400 that says where forms go', async () => {
+  const form = new FormData()
+  form.append('group_id', '123456')
+  form.append('file', new Blob([new Uint8Array([0x89, 0x50, 0xff])]), 'chart.png')
+  for (const body of [form, new URLSearchParams({ group_id: '123456', msg: 'x' })]) {
+    const { status, body: { msg } } = await read(await relay.request('/webhook', { method: 'POST', body }))
+    assert.deepEqual([status, msg], [400, 'the body must be JSON: send a text, or a form with files, to /send/<target>'])
+  }
+  assert.equal((await post('{"group_id":"123456",}', { 'content-type': 'application/x-www-form-urlencoded' })).body.msg, 'invalid json')
+})
+
 test('a body that is no object is a 400', async () => {
   for (const body of ['null', 'true', '0', '1e400', '"text"', '[]', '[{"group_id":"123456","msg":"x"}]', `${'['.repeat(64)}${']'.repeat(64)}`]) {
     const { status, body: { msg } } = await post(body)
