@@ -62,7 +62,8 @@ export function nameOfUrl(url: string): string {
  * for a path first: they normalise it, and open the file that it leads to. So no part of a link may climb out of its host.
  */
 function parseRemote(url: string, [, scheme = '', authority = '', path = '']: RegExpExecArray): Link {
-  const hostname = unfit.test(url) ? undefined : readHost(url, authority)
+  if (unfit.test(url)) throw new RelayError('bad-request', 'url must hold no blanks and no line breaks: write a blank in a link as %20')
+  const hostname = readHost(url, authority)
   if (hostname === undefined) throw new RelayError('bad-request', expected)
   if (hostname.length > maxHost || hostname.split('.').some(part => part.length > maxHostPart)) {
     throw new RelayError('bad-request', `the host of url must have at most ${maxHost} bytes, and ${maxHostPart} characters between its dots`)

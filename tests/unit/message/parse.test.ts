@@ -186,6 +186,7 @@ describe('a link', () => {
   ]
   test('is refused where it leads to a file of this machine, or nowhere', () => {
     for (const url of hostile) assert.throws(() => read(url), isRefused(/url/), JSON.stringify(url))
+    assert.throws(() => read('https://host/build log.png'), isRefused(/%20/))
   })
 })
 
