@@ -32,7 +32,7 @@ test('an upload of one file is answered with its ID, twice', async () => {
 
 // What else is refused is in tests/integration/uploads.
 test('an upload is refused as the settings say, and nothing of it stays', async () => {
-  for (const [status, msg, file] of [[413, /larger than 1000 bytes/, ['b.txt', 'x'.repeat(1001)]], [415, /only: txt, png/, ['b.exe', 'MZ']]] as const) {
+  for (const [status, msg, file] of [[413, /larger than 1000 bytes: the setting maxUploadSize/, ['b.txt', 'x'.repeat(1001)]], [415, /only: txt, png/, ['b.exe', 'MZ']]] as const) {
     const before = await stored()
     const reply = await upload(multipart([['a.txt', 'abc'], file]))
     assert.equal(reply.status, status)
