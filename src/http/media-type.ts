@@ -14,6 +14,9 @@ export const octets = 'application/octet-stream'
 /** The types that chats show. They show no SVG, and a `.ts` is TypeScript more often than video. */
 const shown = /^(?:image\/(?:png|jpeg|gif|webp|bmp)|video\/(?:mp4|x-m4v|webm|quicktime|x-matroska|x-msvideo))$/
 
+/** Pictures that chats do not show: drawings, and what phones and scanners make. */
+const unshown = /^image\/(?:svg\+xml|hei[cf]|tiff)$/
+
 /** Extensions that people expect; the table has rarer ones first. */
 const usual: Partial<Record<string, string>> = { qt: 'mov', mpga: 'mp3' }
 
@@ -25,7 +28,7 @@ export function mediaTypeOf(contentType: string): string {
 /** How bytes of a Content-Type are sent; `undefined` where the type is missing or `application/octet-stream`. */
 export function kindOfType(contentType: string): Exclude<Kind, 'text'> | undefined {
   const type = mediaTypeOf(contentType)
-  if (type.startsWith('image/')) return 'image'
+  if (type.startsWith('image/')) return unshown.test(type) ? 'file' : 'image'
   if (type.startsWith('video/')) return 'video'
   return type === '' || type === octets ? undefined : 'file'
 }

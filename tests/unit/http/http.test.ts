@@ -58,6 +58,7 @@ describe('a Content-Type', () => {
   test('says what bytes are, unless it says nothing of them', () => {
     const cases = [
       ['image/png', 'image'], ['IMAGE/JPEG; q=1', 'image'], ['video/mp4', 'video'], ['audio/mpeg', 'file'], ['text/plain', 'file'],
+      ['image/svg+xml', 'file'], ['image/heic', 'file'], ['image/jpg', 'image'],
       ['imaginary/png', 'file'], ['image', 'file'], ['application/octet-stream', undefined], ['', undefined],
     ] as const
     assert.deepEqual(cases.map(([header]) => kindOfType(header)), cases.map(([, kind]) => kind))
