@@ -133,7 +133,9 @@ function demandText(text: string): string {
 /** @param asked what the parts with a file name are to be, where the query says so */
 function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefined): ParsedItem[] {
   if (parts.length === 0) throw new RelayError('bad-request', 'there is nothing to send: no part is named msg or text, and none is a file')
-  const items = parts.map(part => itemOfPart(part, asked))
+  // A program sends the field of its text also when there is none.
+  const full = parts.filter(part => !('text' in part) || part.text.length > 0)
+  const items = (full.length > 0 ? full : parts).map(part => itemOfPart(part, asked))
   const [first] = items
   if (first instanceof RelayError && items.every(item => item instanceof RelayError)) throw first
   return items

@@ -152,7 +152,7 @@ describe('what a body is', () => {
 
   test('of a form may be wrong in a part', async () => {
     const part = new Blob([Buffer.from([0xff])], { type: 'text/plain' })
-    const made = form(['msg', ' '], ['msg', 'a'])
+    const made = form(['msg', ' '], ['msg', 'a'], ['text', ''])
     made.append('file', part, 'a.txt')
     const { status, body } = await send('ops?type=text', { body: made })
     assert.equal(status, 200)
