@@ -160,9 +160,8 @@ function readReview(payload: JsonObject): Told {
   const request = demandObject(payload, 'pull_request', 'Gitea')
   const { type, content } = object(payload.review)
   const [, result = ''] = /^pull_request_review_(approved|rejected|comment)$/.exec(line(type)) ?? []
-  const text = excerpt(content)
-  if (result === 'comment' && text === '') return { skipped: 'it says nothing' }
-  return { action: result, kind: 'pull_request', branch: line(object(request.base).ref), ...topicOf(request), text }
+  // One without a text has comments on lines, which no other event tells.
+  return { action: result, kind: 'pull_request', branch: line(object(request.base).ref), ...topicOf(request), text: excerpt(content) }
 }
 
 /** A run of Forgejo's own Actions. */
