@@ -16,7 +16,7 @@ const maxPage = 500
 /** The longest message that is told, in UTF-16 units. */
 const maxMessage = 4_000
 /** How many labels of an alert are named. */
-const maxLabels = 5
+const maxLabels = 8
 /** Both send again after a failure within seconds, and on purpose after hours, in milliseconds. */
 const lifetime = 5 * 60_000
 
@@ -88,7 +88,7 @@ function readAlerts(payload: JsonObject, sender: string, pages: readonly string[
     resolved: resolved.length,
     // Also those that were not sent.
     total,
-    alerts: named.map(alert => viewOf(alert, common, name)),
+    alerts: named.map(alert => viewOf(alert, common, name, total === 1 ? 2 : 1)),
     more: total - named.length,
     link: [...all.length === 1 ? pages.map(page => first?.[page]) : [], payload.externalURL].map(pageOf).find(page => page !== '') ?? '',
   }
@@ -101,18 +101,22 @@ function pageOf(value: unknown): string {
   return address(value, maxPage)
 }
 
-/** The status and the times of an alert, and a text with its name and labels, as far as the others of its group have different ones. */
-function viewOf(alert: JsonObject, common: JsonObject, name: string): JsonObject {
+/**
+ * The status and the times of an alert, and a text with its name and labels, as far as the others of its group have different ones.
+ *
+ * @param most how many of its annotations are told
+ */
+function viewOf(alert: JsonObject, common: JsonObject, name: string, most: number): JsonObject {
   // Grafana says so why a rule could not be evaluated (DatasourceError), beside a summary that was written for the alert itself:
   // pkg/services/ngalert/state/state.go of grafana/grafana.
   const { Error: failure, summary, message, description } = object(alert.annotations)
   const isOver = alert.status === 'resolved'
   const which = [name === '' ? nameOf(alert) : '', labelsOf(object(alert.labels), common)].filter(each => each !== '').join(' ')
-  const what = [failure, summary, message, description].map(text => excerpt(text, 2, 200)).find(text => text !== '') ?? ''
+  const told = new Set((failure ? [failure] : [summary, message, description]).map(text => excerpt(text, 2, 200)).filter(text => text !== ''))
   const since = date(alert.startsAt)
   return {
     status: isOver ? 'resolved' : 'firing',
-    text: labelled(which, what),
+    text: labelled(which, [...told].slice(0, most).join('\n')),
     since,
     until: isOver && since !== '' ? date(alert.endsAt) : '',
   }
@@ -122,8 +126,10 @@ function nameOf(alert: JsonObject | undefined): string {
   return line(object(alert?.labels).alertname)
 }
 
+/** The labels of an alert that its group has not in common, the severity first: systems sort them by name, and there may be many. */
 function labelsOf(labels: JsonObject, common: JsonObject = {}): string {
-  const told = Object.entries(labels).filter(([name]) => !silent.test(name) && !Object.hasOwn(common, name))
+  const told = Object.entries({ ...'severity' in labels && { severity: '' }, ...labels })
+    .filter(([name]) => !silent.test(name) && !Object.hasOwn(common, name))
   return told.slice(0, maxLabels).map(([name, value]) => `${line(name, 40)}=${line(value, 60)}`).join(', ')
 }
 
