@@ -69,8 +69,9 @@ function withoutMarks(text: string): string {
     .replace(/\*\*([^*\n]{1,1000})\*\*/g, '$1')
     .replace(/__([^_\n]{1,1000})__/g, '$1')
     .replace(/~~([^~\n]{1,1000})~~/g, '$1')
-    .replace(/(?<=^|[\s(（])[*_]([^*_\s][^*_\n]{0,1000})[*_](?=$|[\s).,:;!?，。、：；！？）])/gm, '$1')
-    .replace(/`([^`\n]{1,1000})`/g, '$1')
+    .replace(/(?<=^|[\s(（])([*_])((?!\1)\S(?:(?!\1).){0,1000})\1(?=$|[\s).,:;!?，。、：；！？）])/gm, '$2')
+    // Code has no escapes.
+    .replace(/`([^`\n]{1,1000})`|\\([!#()*+._`~>|[\]-])/g, '$1$2')
 }
 
 /** The markup of Slack's messages ("mrkdwn"): links, mentions, emphasis and entities. */
@@ -78,7 +79,7 @@ export function fromSlack(value: unknown): string {
   return withEmoji(textOf(value))
     .replace(slackLink, (_, target: string, name: string | undefined) => slackReference(target, name ?? ''))
     .replace(/```/g, '')
-    .replace(/(?<=^|[\s(（])([*_~`])([^*_~`\s][^*_~`\n]{0,1000})\1(?=$|[\s).,:;!?，。、：；！？）])/gm, '$2')
+    .replace(/(?<=^|[\s(（])([*_~`])((?!\1)\S(?:(?!\1).){0,1000})\1(?=$|[\s).,:;!?，。、：；！？）])/gm, '$2')
     .replace(/^&gt;[ \t]?/gm, '')
     // Slack wants no more than three, but what writes HTML escapes quotes as well.
     .replace(/&quot;/g, '"').replace(/&#(?:39|x27);/g, '\'')

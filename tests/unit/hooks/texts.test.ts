@@ -78,6 +78,7 @@ const markups: [what: string, read: (markup: string) => string, cases: [markup: 
     ['<font color="warning">132</font><br/>next', '132\nnext'],
     [':warning: at 12:30:45 :shipit:', '⚠️ at 12:30:45 :shipit:'],
     ['2 * 3 * 4, snake_case_name, a < b', '2 * 3 * 4, snake_case_name, a < b'],
+    ['\\[FIRING:1\\] 95\\.2% snake\\_case \\*not\\* C:\\temp *event_type:* `\\[a\\]`', '[FIRING:1] 95.2% snake_case *not* C:\\temp event_type: \\[a\\]'],
   ]],
   ['the markup of Slack', fromSlack, [
     ['<https://example.com|a page>, <https://example.com>', 'a page (https://example.com), https://example.com'],
@@ -87,7 +88,7 @@ const markups: [what: string, read: (markup: string) => string, cases: [markup: 
     ['since <!date^1795165964^{date_short}>', 'since 2026-11-20 17:12'],
     ['<!date^soon|later> <!date^99999999999^{date}>', 'later 5138-11-16 17:46'],
     ['can&#x27;t &#39;see&#39; &quot;it&quot; &amp;quot;', 'can\'t \'see\' "it" &quot;'],
-    ['*bold* _italic_ ~gone~ `code` a*b*c', 'bold italic gone code a*b*c'],
+    ['*bold* _italic_ ~gone~ `code` a*b*c *event_type:* x', 'bold italic gone code a*b*c event_type: x'],
     ['&gt; said\n1 &lt; 2 &amp;amp;', 'said\n1 < 2 &amp;'],
     [':white_check_mark: done :fire::fire:（:x:）', '✅ done 🔥🔥（❌）'],
     ['session:lock:42 std::x::y', 'session:lock:42 std::x::y'],
