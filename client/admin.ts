@@ -1,24 +1,25 @@
 import { call, type Method } from './api'
 import { isFields, listOf, numberOf, textOf, textsOf, wordsOf, type Fields } from './fields'
 
-/** Whether something stands in the settings, which this page does not change, or was made while the relay runs. */
-export type Origin = 'settings' | 'made'
-
 /** A key as `GET /keys` shows it. */
-export interface Key {
-  name: string
-  /** Absent for every target. */
-  targets: string[] | undefined
-  allow: string[]
-  /** Absent for never; so are all times that follow. */
-  expires: string | undefined
-  /** In messages a minute; absent for no limit. */
-  rate: number | undefined
-  /** The addresses that may use it; empty for all. */
-  from: string[]
-  origin: Origin
-  lastUsedAt: string | undefined
+function readKey(fields: Fields) {
+  return {
+    name: textOf(fields.name),
+    /** Absent for every target. */
+    targets: Array.isArray(fields.targets) ? textsOf(fields.targets) : undefined,
+    allow: textsOf(fields.allow),
+    /** Absent for never; so are all times that follow. */
+    expires: textOf(fields.expires) || undefined,
+    /** In messages a minute; absent for no limit. */
+    rate: fields.rate === undefined ? undefined : numberOf(fields.rate),
+    /** The addresses that may use it; empty for all. */
+    from: textsOf(fields.from),
+    origin: originOf(fields),
+    lastUsedAt: textOf(fields.last_used_at) || undefined,
+  }
 }
+
+export type Key = ReturnType<typeof readKey>
 
 /** A key to be made. */
 export interface KeyWish {
@@ -37,54 +38,72 @@ export interface KeyWish {
 }
 
 /** What is shown of a key once, and never again. */
-export interface FreshKey {
-  name: string
-  key: string
-  /** Empty where nothing is to be signed. */
-  secret: string
+function readFreshKey({ name, key, secret }: Fields) {
+  return {
+    name: textOf(name),
+    key: textOf(key),
+    /** Empty where nothing is to be signed. */
+    secret: textOf(secret),
+  }
 }
+
+export type FreshKey = ReturnType<typeof readFreshKey>
 
 /** A name for one or more targets. */
-export interface Target {
-  name: string
-  /** Whole addresses: `onebot:10000:group:1` where it names a bot. */
-  to: string[]
-  /** The ways to it, one after another, in the place of `to`; empty where it has none. */
-  first: Way[]
-  /** Names among the ways that lead to no single chat any more. */
-  skipped: string[]
-  /** In seconds, as written: how long a way may keep a message waiting. */
-  after: string
-  /** Whether the next way follows one that went unanswered. */
-  goesOnUnknown: boolean
-  /** In seconds, as written: the least time between two messages; empty for none. */
-  digest: string
-  /** When only urgent messages leave; absent for never. */
-  quiet: Quiet | undefined
-  /** Empty for that of the settings. */
-  lang: string
-  origin: Origin
+function readTarget(fields: Fields) {
+  return {
+    name: textOf(fields.name),
+    /** Whole addresses: `onebot:10000:group:1` where it names a bot. */
+    to: textsOf(fields.to),
+    /** The ways to it, one after another, in the place of `to`; empty where it has none. */
+    first: Array.isArray(fields.first) ? fields.first.map(readWay) : [],
+    /** Names among the ways that lead to no single chat any more. */
+    skipped: textsOf(fields.skipped),
+    /** In seconds, as written: how long a way may keep a message waiting. */
+    after: textOf(fields.after),
+    /** Whether the next way follows one that went unanswered. */
+    goesOnUnknown: fields.when_unknown === 'next',
+    /** In seconds, as written: the least time between two messages; empty for none. */
+    digest: textOf(fields.digest),
+    /** When only urgent messages leave; absent for never. */
+    quiet: readQuiet(fields.quiet),
+    /** Empty for that of the settings. */
+    lang: textOf(fields.lang),
+    origin: originOf(fields),
+  }
 }
 
+export type Target = ReturnType<typeof readTarget>
+
 /** A way to a target. */
-export interface Way {
-  /** An address, a name or an HTTP address. */
-  address: string
-  /** Of an HTTP address: a new secret for signatures; empty for none, or for the one that it has. */
-  secret: string
-  hasSecret: boolean
-  /** Of an HTTP address: empty for JSON of the relay's own, or `apprise`. */
-  format: string
+function readWay(way: unknown) {
+  const { url, secret, format } = isFields(way) ? way : { url: way }
+  return {
+    /** An address, a name or an HTTP address. */
+    address: textOf(url),
+    /** Of an HTTP address: a new secret for signatures; empty for none, or for the one that it has. */
+    secret: '',
+    hasSecret: secret === true,
+    /** Of an HTTP address: empty for JSON of the relay's own, or `apprise`. */
+    format: textOf(format),
+  }
+}
+
+export type Way = ReturnType<typeof readWay>
+
+/** Times of the day such as `22:00`, and the name of their time zone. */
+function readQuiet(quiet: unknown) {
+  return isFields(quiet) ? { from: textOf(quiet.from), to: textOf(quiet.to), zone: textOf(quiet.zone) } : undefined
+}
+
+export type Quiet = NonNullable<ReturnType<typeof readQuiet>>
+
+/** Whether something stands in the settings, which this page does not change, or was made while the relay runs. */
+function originOf({ source }: Fields): 'settings' | 'made' {
+  return source === 'made' ? 'made' : 'settings'
 }
 
 export const isHttp = ({ address }: Pick<Way, 'address'>): boolean => /^https?:/i.test(address)
-
-/** Times of the day such as `22:00`, and the name of their time zone. */
-export interface Quiet {
-  from: string
-  to: string
-  zone: string
-}
 
 /** All that a target leads to. */
 export function placesOf({ to, first }: Pick<Target, 'to' | 'first'>): string[] {
@@ -103,20 +122,7 @@ async function ask<T>(read: (data: Fields) => T, method: Method, path: string, b
 const change = (method: Method, path: string, body?: object): Promise<Result<undefined>> => ask(() => undefined, method, path, body)
 const pathOf = (kind: 'keys' | 'targets' | 'templates', name: string): string => `/${kind}/${encodeURIComponent(name)}`
 
-const originOf = ({ source }: Fields): Origin => source === 'made' ? 'made' : 'settings'
-
-export function loadKeys(): Promise<Result<Key[]>> {
-  return ask(({ keys }) => listOf(keys).map(fields => ({
-    name: textOf(fields.name),
-    targets: Array.isArray(fields.targets) ? textsOf(fields.targets) : undefined,
-    allow: textsOf(fields.allow),
-    expires: textOf(fields.expires) || undefined,
-    rate: fields.rate === undefined ? undefined : numberOf(fields.rate),
-    from: textsOf(fields.from),
-    origin: originOf(fields),
-    lastUsedAt: textOf(fields.last_used_at) || undefined,
-  })), 'GET', '/keys')
-}
+export const loadKeys = (): Promise<Result<Key[]>> => ask(({ keys }) => listOf(keys).map(readKey), 'GET', '/keys')
 
 export function makeKey({ name, targets, allow, expires, rate, from, signs }: KeyWish): Promise<Result<FreshKey>> {
   const addresses = wordsOf(from)
@@ -131,28 +137,9 @@ export function rotateKey(name: string, grace: number): Promise<Result<FreshKey>
   return ask(readFreshKey, 'POST', `${pathOf('keys', name)}/rotate`, { grace })
 }
 
-function readFreshKey({ name, key, secret }: Fields): FreshKey {
-  return { name: textOf(name), key: textOf(key), secret: textOf(secret) }
-}
-
 export const revokeKey = (name: string): Promise<Result<undefined>> => change('DELETE', pathOf('keys', name))
 
-export function loadTargets(): Promise<Result<Target[]>> {
-  return ask(({ targets }) => listOf(targets).map(fields => ({
-    name: textOf(fields.name), to: textsOf(fields.to), first: Array.isArray(fields.first) ? fields.first.map(readWay) : [],
-    after: textOf(fields.after), goesOnUnknown: fields.when_unknown === 'next', digest: textOf(fields.digest), quiet: readQuiet(fields.quiet),
-    lang: textOf(fields.lang), origin: originOf(fields), skipped: textsOf(fields.skipped),
-  })), 'GET', '/targets')
-}
-
-function readWay(way: unknown): Way {
-  const { url, secret, format } = isFields(way) ? way : { url: way }
-  return { address: textOf(url), secret: '', hasSecret: secret === true, format: textOf(format) }
-}
-
-function readQuiet(quiet: unknown): Quiet | undefined {
-  return isFields(quiet) ? { from: textOf(quiet.from), to: textOf(quiet.to), zone: textOf(quiet.zone) } : undefined
-}
+export const loadTargets = (): Promise<Result<Target[]>> => ask(({ targets }) => listOf(targets).map(readTarget), 'GET', '/targets')
 
 /**
  * Makes a target, or changes it.

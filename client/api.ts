@@ -57,20 +57,8 @@ async function ask(type: string, ...args: unknown[]): Promise<unknown> {
   }
 }
 
-/** What the page knows of the relay besides what HTTP tells. */
-export interface About {
-  url: string
-  isPublic: boolean
-  sources: string[]
-  scopes: string[]
-  /** The largest file that is accepted, in bytes. */
-  maxUploadSize: number
-  /** The file that the master key was written to; empty where it is in the settings. */
-  keyFile: string
-}
-
-/** `undefined` where there is no connection, or the user may not know it. */
-export async function loadAbout(): Promise<About | undefined> {
+/** What the page knows of the relay besides what HTTP tells; `undefined` where there is no connection, or the user may not know it. */
+export async function loadAbout() {
   const about = await ask('message-relay/about')
   if (!isFields(about)) return
   return {
@@ -78,70 +66,49 @@ export async function loadAbout(): Promise<About | undefined> {
     isPublic: about.isPublic === true,
     sources: textsOf(about.sources),
     scopes: textsOf(about.scopes),
+    /** The largest file that is accepted, in bytes. */
     maxUploadSize: numberOf(about.maxUploadSize),
+    /** The file that the master key was written to; empty where it is in the settings. */
     keyFile: textOf(about.keyFile),
   }
 }
 
+export type About = NonNullable<Awaited<ReturnType<typeof loadAbout>>>
+
 /** By which log and records call this page. The settings refuse it as the name of a key. */
 export const pageName = 'console'
 
-/** Why something waits for a chat that is closed to the bot for a while. */
-export interface Hold {
-  cause: string
-  /** In plain English. */
-  reason: string
-  /** Empty where that is not known. */
-  until: string
+/** Why something waits for a chat that is closed to the bot for a while; `undefined` where there is none. */
+export function readHold(fields: unknown) {
+  if (!isFields(fields)) return
+  return {
+    cause: textOf(fields.cause),
+    /** In plain English. */
+    reason: textOf(fields.reason),
+    /** Empty where that is not known. */
+    until: textOf(fields.until),
+  }
 }
 
-/** `undefined` where there is none. */
-export function readHold(fields: unknown): Hold | undefined {
-  if (!isFields(fields)) return
-  return { cause: textOf(fields.cause), reason: textOf(fields.reason), until: textOf(fields.until) }
-}
+export type Hold = NonNullable<ReturnType<typeof readHold>>
+
+const optionalNumber = (value: unknown): number | undefined => typeof value === 'number' ? value : undefined
 
 /** A delivery as `GET /deliveries` shows it. */
-export interface Delivery {
-  id: string
-  state: string
-  hold: Hold | undefined
-  /** When it joins its queue; empty where it has, or waits for no time. */
-  sendAt: string
-  /** How it went on with its thread: `replied`, `updated`, `replaced` or `new`; empty without one. */
-  thread: string
-  /** The digest that it left in. */
-  digest: Fields | undefined
-  /** The deliveries that it stands for, where it is a digest. */
-  members: Fields[]
-  /** The ways before the present one. */
-  route: Fields[]
-  target: string
-  bot: string
-  key: string
-  door: string
-  createdAt: string
-  updatedAt: string
-  expiresAt: string
-  attempts: number
-  results: Fields[]
-  items: Fields[]
-  history: Fields[]
-  waitedMs: number | undefined
-  platformMs: number | undefined
-  hasContent: boolean
-}
-
-export function readDelivery(fields: Fields): Delivery {
-  const optional = (value: unknown): number | undefined => typeof value === 'number' ? value : undefined
+export function readDelivery(fields: Fields) {
   return {
     id: textOf(fields.id),
     state: textOf(fields.state),
     hold: readHold(fields.held),
+    /** When it joins its queue; empty where it has, or waits for no time. */
     sendAt: textOf(fields.send_at),
+    /** How it went on with its thread: `replied`, `updated`, `replaced` or `new`; empty without one. */
     thread: textOf(fields.thread),
+    /** The digest that it left in. */
     digest: isFields(fields.digest) ? fields.digest : undefined,
+    /** The deliveries that it stands for, where it is a digest. */
     members: listOf(fields.members),
+    /** The ways before the present one. */
     route: listOf(fields.route),
     target: textOf(fields.target),
     bot: textOf(fields.bot),
@@ -154,11 +121,13 @@ export function readDelivery(fields: Fields): Delivery {
     results: listOf(fields.results),
     items: listOf(fields.items),
     history: listOf(fields.history),
-    waitedMs: optional(fields.waited_ms),
-    platformMs: optional(fields.platform_ms),
+    waitedMs: optionalNumber(fields.waited_ms),
+    platformMs: optionalNumber(fields.platform_ms),
     hasContent: fields.content === true,
   }
 }
+
+export type Delivery = ReturnType<typeof readDelivery>
 
 /** A page of deliveries, newest first, and where the next one begins. */
 export interface Page {
