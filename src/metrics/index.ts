@@ -2,7 +2,7 @@ import type { Context } from 'koishi'
 import { unwrap } from '../lib/koishi'
 import { outcomeOf, type Delivery } from '../relay/delivery'
 import type { Backlog, CallOutcome, LaneState, LookUp, Observer } from '../relay/relay'
-import { createInstruments, type Instruments } from './instruments'
+import { createInstruments } from './instruments'
 
 /** What is asked when the metrics are read. */
 export interface Sources {
@@ -27,26 +27,23 @@ const usualPlaces = ['1', '2', '3']
 /** The labels of doors without one of their own: templates of an operator, and records of an earlier release. */
 const templateDoor = 'hooks/template'
 const unknownDoor = 'unknown'
-/** How long after the first event prom-client is loaded, in milliseconds: loading takes some tens, and no message is to wait for it. */
-const loadDelay = 1_000
 
 const known = new WeakMap<object, Metrics>()
 
-/**
- * Counts what happens, for `GET /metrics`. There is one for an app: it outlives a reload of the plugin, as the relay does. prom-client is
- * loaded after the first event, so that the start does not wait for it; until then the events are kept.
- */
+/** Counts what happens, for `GET /metrics`. There is one for an app: it outlives a reload of the plugin, as the relay does. */
 export class Metrics implements Observer {
-  private instruments: Instruments | undefined
-  private loading: Promise<Instruments> | undefined
-  private timer: NodeJS.Timeout | undefined
-  /** The events from before prom-client was loaded. */
-  private early: ((instruments: Instruments) => void)[] = []
+  private readonly instruments = createInstruments()
   private readonly doors: ReadonlySet<string>
 
   /** @param doors all that have a label of their own, as `Submission.door` has them */
   constructor(doors: readonly string[]) {
     this.doors = new Set([...doors, templateDoor, unknownDoor])
+    const { deliveries, callTime, lookUps, ways } = this.instruments
+    // Series are there before they are needed, so that a first failure is seen as one more than none.
+    for (const door of this.doors) for (const outcome of outcomes) deliveries.inc({ door, outcome }, 0)
+    for (const outcome of callOutcomes) callTime.zero({ outcome })
+    for (const finding of findings) lookUps.inc({ finding }, 0)
+    for (const place of usualPlaces) ways.inc({ place }, 0)
   }
 
   /** The metrics of the app that a context belongs to. */
@@ -57,33 +54,30 @@ export class Metrics implements Observer {
     return metrics
   }
 
-  ended(delivery: Delivery, time: number): void {
-    // Read at once: the delivery may be sent again before this is counted.
-    const { state, results, flow: { members, route } } = delivery
-    const door = this.doors.has(delivery.door) ? delivery.door : delivery.door.startsWith('hooks/') ? templateDoor : unknownDoor
+  ended({ door: given, state, results, flow: { members, route } }: Delivery, time: number): void {
+    const { deliveries, digests, deliveryTime, ways } = this.instruments
+    const door = this.doors.has(given) ? given : given.startsWith('hooks/') ? templateDoor : unknownDoor
     // The worst item counts.
     const outcome = state === 'sent' || state === 'unanswered' || state === 'expired'
       ? state
       : results.some(result => outcomeOf(result) === 'refused') ? 'refused' : 'unsent'
-    this.count(({ deliveries, digests, deliveryTime, ways }) => {
-      deliveries.inc({ door, outcome })
-      if (members) digests.observe(members.length)
-      if (outcome !== 'sent') return
-      deliveryTime.observe({ door }, Math.max(time, 0) / 1000)
-      if (route) ways.inc({ place: String(route.index + 1) })
-    })
+    deliveries.inc({ door, outcome })
+    if (members) digests.observe(members.length)
+    if (outcome !== 'sent') return
+    deliveryTime.observe({ door }, Math.max(time, 0) / 1000)
+    if (route) ways.inc({ place: String(route.index + 1) })
   }
 
   called(outcome: CallOutcome, time: number): void {
-    this.count(({ callTime }) => callTime.observe({ outcome }, time / 1000))
+    this.instruments.callTime.observe({ outcome }, time / 1000)
   }
 
   lookedUp(finding: LookUp): void {
-    this.count(({ lookUps }) => lookUps.inc({ finding }))
+    this.instruments.lookUps.inc({ finding })
   }
 
   paused(): void {
-    this.count(({ pauses }) => pauses.inc())
+    this.instruments.pauses.inc()
   }
 
   /**
@@ -92,20 +86,18 @@ export class Metrics implements Observer {
    * @param method `undefined` where its path has no such method
    */
   answered(route: string, method: string | undefined, status: number): void {
-    this.count(({ requests }) => requests.inc({ route, method: method ?? 'other', status }))
+    this.instruments.requests.inc({ route, method: method ?? 'other', status })
   }
 
   /** A request has brought so many files, of so many bytes together. */
   received(files: number, bytes: number): void {
-    this.count(({ uploads, uploadBytes }) => {
-      uploads.inc(files)
-      uploadBytes.inc(bytes)
-    })
+    this.instruments.uploads.inc(files)
+    this.instruments.uploadBytes.inc(bytes)
   }
 
   /** Asks for what is true now, and gives all metrics as Prometheus reads them, with their Content-Type. */
   async read(sources: Sources): Promise<{ type: string, body: string }> {
-    const { registry, bots, refusals, capacity, waiting, longest, paused, closed, scheduled, held, outbox, oldest } = await this.load()
+    const { registry, bots, refusals, capacity, waiting, longest, paused, closed, scheduled, held, outbox, oldest } = this.instruments
     const states = sources.bots()
     for (const status of botStates) bots.set({ status }, states.filter(bot => bot.status === status).length)
     refusals.reset()
@@ -133,34 +125,5 @@ export class Metrics implements Observer {
     const since = Math.min(now, ...[...queues, backlog].flatMap(each => each?.oldest ?? []))
     oldest.set((now - since) / 1000)
     return { type: registry.contentType, body: await registry.metrics() }
-  }
-
-  private count(event: (instruments: Instruments) => void): void {
-    if (this.instruments) {
-      event(this.instruments)
-      return
-    }
-    this.early.push(event)
-    this.timer ??= setTimeout(() => void this.load().catch(() => undefined), loadDelay).unref()
-  }
-
-  private load(): Promise<Instruments> {
-    return this.loading ??= import('prom-client').then(prometheus => {
-      clearTimeout(this.timer)
-      const instruments = this.instruments = createInstruments(prometheus)
-      const { deliveries, callTime, lookUps, ways } = instruments
-      // Series are there before they are needed, so that a first failure is seen as one more than none.
-      for (const door of this.doors) for (const outcome of outcomes) deliveries.inc({ door, outcome }, 0)
-      for (const outcome of callOutcomes) callTime.zero({ outcome })
-      for (const finding of findings) lookUps.inc({ finding }, 0)
-      for (const place of usualPlaces) ways.inc({ place }, 0)
-      for (const event of this.early.splice(0)) event(instruments)
-      return instruments
-    }, (error: unknown) => {
-      // The next event tries it again.
-      this.loading = this.timer = undefined
-      this.early = []
-      throw error
-    })
   }
 }

@@ -1,4 +1,4 @@
-type Prometheus = typeof import('prom-client')
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 /** In seconds: from a platform on the same machine to a call that is given up. */
 const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -10,7 +10,7 @@ const digestBuckets = [2, 5, 10, 20, 50, 100, 200, 500, 1000]
  * Every metric of the relay, in a registry of its own. No label has values that come from outside: neither targets nor the names of keys
  * or templates.
  */
-export function createInstruments({ Registry, Counter, Gauge, Histogram }: Prometheus) {
+export function createInstruments() {
   const registry = new Registry()
   const registers = [registry]
   const prefixed = (name: string): string => `message_relay_${name}`
@@ -46,5 +46,3 @@ export function createInstruments({ Registry, Counter, Gauge, Histogram }: Prome
     oldest: gauge('oldest_waiting_seconds', 'Age of what has waited longest, in a queue or in the database'),
   }
 }
-
-export type Instruments = ReturnType<typeof createInstruments>
