@@ -117,6 +117,7 @@ export function apply(ctx: Context, config: Config): void {
   const refusals = new Refusals()
   serveHttp(server, {
     prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, refusals, logger, observer: metrics,
+    stop: stop.signal,
   }, {
     limits: settings,
     names,
@@ -133,16 +134,13 @@ export function apply(ctx: Context, config: Config): void {
       backlog: () => relay.backlog(),
       refusals: () => refusals.counts,
     }),
-    stop: stop.signal,
     others: [
       ...hookRoutes({
-        sender, sources, templates, names, logger, limits, stop: stop.signal, language, trustedProxies: settings.trustedProxies,
+        sender, sources, templates, names, logger, limits, language,
         payloads: new LastPayloads(settings.recordContent !== 'none'),
       }),
-      ...adminRoutes({
-        access, fixedKeys, madeKeys, targets, names, relay, trustedProxies: settings.trustedProxies, stop: stop.signal,
-      }),
-      ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline, stop: stop.signal }),
+      ...adminRoutes({ access, fixedKeys, madeKeys, targets, names, relay }),
+      ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline }),
     ],
   })
   serveConsole(ctx, {

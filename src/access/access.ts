@@ -66,16 +66,16 @@ export class Access {
    * Identifies the caller of a request.
    *
    * @param candidates the keys of the request, from several places; one right key is enough
-   * @param addressOf the caller's address, `undefined` where it is unknown; asked for only by a key that is bound to addresses
+   * @param address the caller's, `undefined` where it is unknown
    * @param now in milliseconds since the epoch
    * @throws RelayError `unauthorized`, with the same text for every reason; only the log tells it. `store-down` while keys are missing
    */
-  identify(candidates: readonly Buffer[], addressOf: () => string | undefined, now = Date.now()): Caller {
+  identify(candidates: readonly Buffer[], address: string | undefined, now = Date.now()): Caller {
     let reason = candidates.length > 0 ? 'wrong API key' : 'no API key'
     for (const candidate of candidates) {
       const key = this.find(sha256(candidate))
       if (!key) continue
-      const refusal = whyRefused(key, addressOf, now)
+      const refusal = whyRefused(key, address, now)
       if (refusal === undefined) return key.caller
       reason = refusal
     }
@@ -86,14 +86,14 @@ export class Access {
    * Identifies the caller of a signed request: the key that is allowed `hooks` and has the secret of the signature.
    *
    * @param matches whether the signature was made with a secret; called for every secret, so that the time tells nothing
-   * @param addressOf as for {@link identify}
+   * @param address as for {@link identify}
    * @param now in milliseconds since the epoch
    * @throws RelayError as {@link identify}, with a text of its own
    */
-  verify(matches: (secret: string) => boolean, addressOf: () => string | undefined, now = Date.now()): Caller {
+  verify(matches: (secret: string) => boolean, address: string | undefined, now = Date.now()): Caller {
     const signers = this.keys.filter(({ caller }) => caller.may('hooks'))
     const [key] = signers.filter(({ secrets }) => secrets.filter(secret => matches(secret)).length > 0)
-    const reason = key ? whyRefused(key, addressOf, now) : 'wrong signature'
+    const reason = key ? whyRefused(key, address, now) : 'wrong signature'
     if (!key || reason !== undefined) throw this.refuse(true, reason, noSuchSecret)
     return key.caller
   }
@@ -121,9 +121,7 @@ function fullKey(name: string | null, text: string, secrets: readonly string[]):
 }
 
 /** Why a right key does not count here and now, for the log. */
-function whyRefused({ expires, isFrom, caller: { name } }: Key, addressOf: () => string | undefined, now: number): string | undefined {
+function whyRefused({ expires, isFrom, caller: { name } }: Key, address: string | undefined, now: number): string | undefined {
   if (expires <= now) return `the key ${JSON.stringify(name)} has expired`
-  if (!isFrom) return
-  const address = addressOf()
-  if (address === undefined || !isFrom(address)) return `the key ${JSON.stringify(name)} may not be used from there`
+  if (isFrom && (address === undefined || !isFrom(address))) return `the key ${JSON.stringify(name)} may not be used from there`
 }

@@ -31,13 +31,9 @@ export interface HookOptions {
   /** Names that may stand for targets. */
   names: TargetNames
   limits: BodyLimits
-  /** How many proxies a request comes through. */
-  trustedProxies: number
   /** The language that the bot speaks, where an address asks for none. */
   language: Language
   logger: Logger
-  /** Aborted when the relay stops. */
-  stop: AbortSignal
 }
 
 /** How long the relay waits for the result where nothing is stored, in milliseconds. Some senders wait a second in all. */
@@ -64,7 +60,7 @@ export function hookRoutes(options: HookOptions): Route[] {
     path,
     method,
     allow: ['hooks'],
-    identify: (exchange, access, addressOf) => hooks.identify(exchange, access, addressOf),
+    identify: (exchange, access) => hooks.identify(exchange, access),
     handle: exchange => hooks.handle(exchange),
     fail: (error, exchange) => hooks.fail(error, exchange),
     // Of a template of the operator it is only known later.
@@ -81,15 +77,15 @@ class Hooks {
   constructor(private readonly options: HookOptions) {}
 
   /** A key comes first: Sentry signs with a secret of its own, whatever its address has. */
-  async identify(exchange: Exchange, access: Access, addressOf: () => string | undefined): Promise<Caller> {
-    const { request, params } = exchange
+  async identify(exchange: Exchange, access: Access): Promise<Caller> {
+    const { request, params, address, stop } = exchange
     const source = this.options.sources.get(params.source ?? '')
     const given = hookCredentialsOf(exchange, source)
     const isSigned = request.method === 'POST' && source?.isSigned?.(request) === true
     let failure: RelayError | undefined
     if (given.length > 0 || !isSigned) {
       try {
-        return access.identify(given, addressOf)
+        return access.identify(given, address)
       } catch (error) {
         if (!(error instanceof RelayError && error.code === 'unauthorized')) throw error
         const { keyHeader } = source ?? {}
@@ -97,11 +93,10 @@ class Hooks {
       }
       if (!isSigned) throw failure
     }
-    const { limits, stop } = this.options
-    const received = await receiveHook(exchange, () => this.unproven.read(request, limits, stop))
+    const received = await receiveHook(exchange, () => this.unproven.read(request, this.options.limits, stop))
     this.received.set(exchange, received)
     try {
-      return access.verify(secret => source.verify?.(received, secret) ?? false, addressOf)
+      return access.verify(secret => source.verify?.(received, secret) ?? false, address)
     } catch (error) {
       throw failure && error instanceof RelayError ? error.with({ message: noSuchKeyOrSecret }) : error
     }
@@ -134,14 +129,14 @@ class Hooks {
 
   private async take(exchange: Exchange, source: Source): Promise<Success> {
     const { params, query, caller } = exchange
-    const { sender, names, payloads, limits, stop } = this.options
+    const { sender, names, payloads, limits } = this.options
     const destinations = parsePath(params.targets ?? '', {}, names)
     sender.demandTargets(exchange, destinations)
     const handling = parseHandling({}, query)
     const { thread, ...timing } = readTiming(query)
     const asked = readChoice(query, 'lang', languages)
     const spoken = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
-    const received = this.received.get(exchange) ?? await receiveHook(exchange, () => readBody(exchange.request, limits, stop))
+    const received = this.received.get(exchange) ?? await receiveHook(exchange, () => readBody(exchange.request, limits, exchange.stop))
     // A payload is many times as large as the message that it becomes, and need not be there until that is sent.
     this.received.delete(exchange)
     const hook = await parseHook(exchange, received, source)

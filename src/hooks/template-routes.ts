@@ -17,9 +17,6 @@ export interface TemplateOptions {
   limits: BodyLimits
   /** The language that the bot speaks. */
   language: Language
-  trustedProxies: number
-  /** Aborted when the relay stops. */
-  stop: AbortSignal
 }
 
 /** The headers by which senders name the event of a payload, where that does not name it. */
@@ -31,9 +28,9 @@ const eventHeaders = ['x-github-event', 'x-gitea-event', 'sentry-hook-resource']
  * @param sourceOf the source of a name, that of a template of the operator unless one that comes with the plugin
  */
 export function templateRoutes(options: TemplateOptions, sourceOf: (name: string) => Source): Route[] {
-  const { templates, payloads, limits, language, trustedProxies, stop } = options
+  const { templates, payloads, limits, language } = options
   const note = (exchange: Exchange, deed: string): void =>
-    noteChange(exchange, `the template ${JSON.stringify(nameOf(exchange))} was ${deed}`, trustedProxies)
+    noteChange(exchange, `the template ${JSON.stringify(nameOf(exchange))} was ${deed}`)
   const find = async (exchange: Exchange): Promise<{ template: string, source: string }> => {
     const name = nameOf(exchange)
     const given = sourceOf(name).template?.(language)
@@ -45,7 +42,7 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
   return [
     route('GET', '/templates/:source', ['admin'], async exchange => ({ data: await find(exchange) })),
     route('PUT', '/templates/:source', ['admin'], async exchange => {
-      const { template } = readFields(await readJson(exchange, limits, stop))
+      const { template } = readFields(await readJson(exchange, limits))
       demand(typeof template === 'string', 'template must be text')
       await templates.put(nameOf(exchange), template)
       note(exchange, 'saved')
@@ -58,7 +55,7 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
     }),
     route('POST', '/templates/:source/preview', ['admin'], async exchange => {
       const name = nameOf(exchange)
-      const fields = readFields(await readJson(exchange, limits, stop))
+      const fields = readFields(await readJson(exchange, limits))
       const { payload, event, lang = language } = fields
       const template = fields.template ?? (await find(exchange)).template
       demand(typeof template === 'string', 'template must be text')

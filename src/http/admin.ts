@@ -2,7 +2,6 @@ import type { Access } from '../access/access'
 import type { KeyView } from '../access/keys'
 import type { MadeKey, MadeKeys } from '../access/made-keys'
 import type { ListedTarget, MadeTargets } from '../access/made-targets'
-import { addressOf } from '../access/origin'
 import { RelayError } from '../errors'
 import type { Rung, TargetNames } from '../message/model'
 import { writeMinutes } from '../message/quiet'
@@ -22,9 +21,6 @@ export interface AdminOptions {
   /** All that count. */
   names: TargetNames
   relay: Pick<Relay, 'standsBehind'>
-  trustedProxies: number
-  /** Aborted when the relay stops. */
-  stop: AbortSignal
 }
 
 /** Of a body. */
@@ -35,7 +31,7 @@ const limits = { maxSize: 64 * 1024 }
  * `DELETE /targets/<name>`: the names for targets.
  */
 export function adminRoutes(options: AdminOptions): Route[] {
-  const { access, fixedKeys, madeKeys, targets, names, relay, trustedProxies, stop } = options
+  const { access, fixedKeys, madeKeys, targets, names, relay } = options
 
   /** What a key that was made now is like. */
   const show = (name: string): object => {
@@ -52,7 +48,7 @@ export function adminRoutes(options: AdminOptions): Route[] {
       throw new RelayError('standby', 'another relay works the database of this bot, and this one stands by: make changes there')
     }
     const { change, ...success } = await deed(exchange.params.name ?? '', exchange)
-    noteChange(exchange, change, trustedProxies)
+    noteChange(exchange, change)
     return success
   })
 
@@ -64,11 +60,11 @@ export function adminRoutes(options: AdminOptions): Route[] {
       return { data: { keys: own.map(key => viewKey(key, usage)) } }
     }),
     change('POST', '/keys', async (_, exchange) => {
-      const { name, ...secrets } = await madeKeys.create(readFields(await readJson(exchange, limits, stop)))
+      const { name, ...secrets } = await madeKeys.create(readFields(await readJson(exchange, limits)))
       return { status: 201, data: { ...show(name), ...secrets }, change: `the key ${JSON.stringify(name)} was made` }
     }),
     change('POST', '/keys/:name/rotate', async (name, exchange) => {
-      const { grace } = readFields(hasBody(exchange) ? await readJson(exchange, limits, stop) : {})
+      const { grace } = readFields(hasBody(exchange) ? await readJson(exchange, limits) : {})
       const secrets = await madeKeys.rotate(name, grace)
       return { data: { ...show(name), ...secrets }, change: `the key ${JSON.stringify(name)} was replaced by a new one` }
     }),
@@ -82,7 +78,7 @@ export function adminRoutes(options: AdminOptions): Route[] {
       return { data: { targets: targets.list().filter(maySee).map(listed => viewTarget(listed, names, caller.may('admin'))) } }
     }),
     change('PUT', '/targets/:name', async (name, exchange) => {
-      const { isNew, listed } = await targets.put(name, await readJson(exchange, limits, stop))
+      const { isNew, listed } = await targets.put(name, await readJson(exchange, limits))
       const change = `the target ${JSON.stringify(name)} was ${isNew ? 'made' : 'changed'}`
       return { status: isNew ? 201 : 200, data: viewTarget(listed, names, true), change }
     }),
@@ -94,10 +90,10 @@ export function adminRoutes(options: AdminOptions): Route[] {
 }
 
 /** Has the line in the log of a request say what it changed, and for whom. */
-export function noteChange(exchange: Exchange, change: string, trustedProxies: number): void {
-  const { caller: { name }, request } = exchange
+export function noteChange(exchange: Exchange, change: string): void {
+  const { caller: { name }, address = 'unknown' } = exchange
   const who = name === null ? 'the master key' : `the key ${JSON.stringify(name)}`
-  exchange.outcome = `${change} (by ${who} from ${addressOf(request, trustedProxies) ?? 'unknown'})`
+  exchange.outcome = `${change} (by ${who} from ${address})`
 }
 
 /** @param isWhole whether HTTP addresses are shown with their path and query, which may be secret */

@@ -10,6 +10,8 @@ export interface Received {
   readonly request: IncomingMessage
   /** The body, where another plugin of the bot has read it already. */
   readonly parsedBody: unknown
+  /** Aborted when the relay stops. */
+  readonly stop: AbortSignal
 }
 
 /** Bounds of a body. */
@@ -40,10 +42,9 @@ const formRule = 'the body must be JSON: send a text, or a form with files, to /
 /**
  * Reads a body as JSON (RFC 8259), whatever its Content-Type.
  *
- * @param stop aborted when the relay is stopping
  * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and those of {@link readBody}
  */
-export async function readJson({ request, parsedBody }: Received, limits: BodyLimits, stop: AbortSignal): Promise<unknown> {
+export async function readJson({ request, parsedBody, stop }: Received, limits: BodyLimits): Promise<unknown> {
   if (typeof parsedBody === 'string') return parseJson(Buffer.from(parsedBody))
   // Its text has the same bounds.
   if (typeof parsedBody === 'object' && parsedBody !== null) return parseJson(Buffer.from(JSON.stringify(parsedBody)))

@@ -13,11 +13,11 @@ import { octets, typeOfName } from './media-type'
 import { route, type Exchange, type Route } from './routes'
 
 /** `POST /upload`: stores files. A standby refuses them: the relay that would send them may have another folder. */
-export function uploadRoute(store: UploadStore, relay: Pick<Relay, 'active'>, limits: ReceiveLimits, stop: AbortSignal): Route {
+export function uploadRoute(store: UploadStore, relay: Pick<Relay, 'active'>, limits: ReceiveLimits): Route {
   return route('POST', '/upload', ['upload'], async exchange => {
     await relay.active()
     demandUnread(exchange)
-    const files = await receive(exchange.request, store, limits, stop)
+    const files = await receive(exchange.request, store, limits, exchange.stop)
     exchange.outcome = `${files.length} stored`
     return { data: files.length === 1 ? { files, path: files[0] } : { files } }
   })

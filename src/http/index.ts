@@ -32,15 +32,13 @@ export interface HttpOptions {
   bots: () => BotState[]
   /** Gives what was counted, as Prometheus reads it, and its Content-Type. */
   metrics: () => Promise<{ type: string, body: string }>
-  /** Aborted when the relay stops. */
-  stop: AbortSignal
   /** Those of other doors. */
   others: readonly Route[]
 }
 
 /** Serves everything that callers reach by HTTP, until the plugin is disposed. */
 export function serveHttp(server: Server, routing: RouteOptions, options: HttpOptions): void {
-  const { limits, relay, sender, uploads, links, names, isOnline, bots, metrics, stop, others } = options
+  const { limits, relay, sender, uploads, links, names, isOnline, bots, metrics, others } = options
   const { prefix } = routing
   const { inquiries } = relay
   const text = { maxSize: limits.maxBodySize }
@@ -50,10 +48,10 @@ export function serveHttp(server: Server, routing: RouteOptions, options: HttpOp
     readyRoute(relay, isOnline),
     statusRoute(relay, bots, routing),
     metricsRoute(metrics),
-    uploadRoute(uploads, relay, files, stop),
+    uploadRoute(uploads, relay, files),
     mediaRoute(uploads, links),
-    webhookRoute(sender, names, text, stop),
-    ...sendRoutes({ sender, uploads, names, limits: { text, files }, stop }),
+    webhookRoute(sender, names, text),
+    ...sendRoutes({ sender, uploads, names, limits: { text, files } }),
     ...deliveryRoutes(relay, names, uploads, prefix),
     ...queueRoutes(relay),
     contactsRoute(inquiries),

@@ -26,6 +26,8 @@ export interface Exchange extends Received {
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Partial<Record<string, string>>>
   readonly query: URLSearchParams
+  /** Where the request came from, as far as that is known. */
+  readonly address: string | undefined
   /** Who makes the request. It has no rights where the path wants no key, and until the key was checked. */
   caller: Caller
   /** For the log: the target of the request. */
@@ -70,10 +72,9 @@ export interface Route {
    * Finds out who makes a request, where callers authenticate otherwise than by the headers of the relay. All routes of a path have the
    * same.
    *
-   * @param addressOf tells where the request came from
    * @throws RelayError `unauthorized`
    */
-  identify?: (exchange: Exchange, access: Access, addressOf: () => string | undefined) => Caller | Promise<Caller>
+  identify?: (exchange: Exchange, access: Access) => Caller | Promise<Caller>
   /** Puts a failure into the shape that its callers expect, instead of the envelope. */
   fail?: (error: RelayError, exchange: Exchange) => PlainAnswer
   /**
@@ -106,6 +107,8 @@ export interface RouteOptions {
   access: Access
   /** How many proxies a request comes through. */
   trustedProxies: number
+  /** Aborted when the relay stops. */
+  stop: AbortSignal
   /** Counts the requests that are not answered yet. */
   inFlight: InFlight
   /** Counts the refused requests. */
@@ -135,7 +138,7 @@ export function registerRoutes(server: Server, routes: readonly Route[], options
 
 /** @param routes those of the path, one for each method; either all of them want a key, or none does */
 function handlerOf(path: string, routes: readonly Route[], options: RouteOptions): (context: Context) => Promise<void> {
-  const { access, inFlight, trustedProxies, observer } = options
+  const { access, inFlight, observer } = options
   const [first] = routes
   const byMethod = new Map(routes.flatMap(route => {
     const methods = route.method === 'GET' && !route.methods ? ['GET', 'HEAD'] : [route.method]
@@ -144,8 +147,8 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
 
   return async context => {
     const started = performance.now()
-    const exchange = toExchange(context)
-    const { request, response } = exchange
+    const exchange = toExchange(context, options)
+    const { request, response, address } = exchange
     const route = byMethod.get(context.method)
     const guarded = route ?? first
     let leave: (() => void) | undefined
@@ -164,9 +167,7 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
       // A response is closed once its last byte or its client has left.
       response.once('close', leave)
       if (guarded && guarded.allow !== 'anyone') {
-        const address = addressOf(request, trustedProxies)
-        const from = (): string | undefined => address
-        exchange.caller = await (guarded.identify?.(exchange, access, from) ?? access.identify(credentialsOf(request.headers), from))
+        exchange.caller = await (guarded.identify?.(exchange, access) ?? access.identify(credentialsOf(request.headers), address))
         exchange.caller.note(address)
       }
       const methods = first?.methods?.(exchange) ?? [...byMethod.keys()]
@@ -199,7 +200,7 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
 /** The caller of a request without a key. */
 const stranger = new Caller(null, { allow: new Set() })
 
-function toExchange(context: Context): Exchange {
+function toExchange(context: Context, { stop, trustedProxies }: RouteOptions): Exchange {
   let gone: AbortSignal | undefined
   const parsed: unknown = Reflect.get(context, isBodyParsed) === true ? context.request.body : undefined
   const unparsed: unknown = typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, unparsedBody) : undefined
@@ -211,6 +212,8 @@ function toExchange(context: Context): Exchange {
     params: context.params,
     // `context.URL` is empty where the Host header is malformed.
     query: new URLSearchParams(context.querystring),
+    address: addressOf(context.req, trustedProxies),
+    stop,
     parsedBody: typeof unparsed === 'string' ? unparsed : parsed,
     caller: stranger,
   }
@@ -270,13 +273,12 @@ interface Entry {
 const refusalCodes: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'rate-limited'])
 
 /** Logs a request: its ID, route, target, key, outcome and duration, and nothing of the message. */
-function logRequest({ logger, refusals, trustedProxies }: RouteOptions, exchange: Exchange, entry: Entry): void {
-  const { id, request, caller, params } = exchange
+function logRequest({ logger, refusals }: RouteOptions, exchange: Exchange, entry: Entry): void {
+  const { id, caller, params, address = 'unknown' } = exchange
   const { path, route, error } = entry
   let origin = ''
   // Of a stranger any failure counts: a scan must not fill the disk.
   if (error && (refusalCodes.has(error.code) || (caller === stranger && error.status < 500))) {
-    const address = addressOf(request, trustedProxies) ?? 'unknown'
     refusals.note([path.split('/')[1], params.source].filter(Boolean).join('/'), error.logText)
     const silent = refusals.add(error.code, address)
     if (silent === undefined) return

@@ -18,8 +18,6 @@ export interface SendOptions {
   /** Those that may stand for a target in the path. */
   names: TargetNames
   limits: SendLimits
-  /** Aborted when the relay is stopping. */
-  stop: AbortSignal
 }
 
 /**
@@ -79,14 +77,14 @@ const textNames: readonly string[] = ['msg', 'text', ...timingFields]
  * @param files gets the IDs of the files
  * @throws RelayError `bad-request`, also for a body that is empty; `too-large`, `unsupported-type`, `too-slow`, `stopping`
  */
-async function readWish(exchange: Exchange, files: string[], { uploads, limits, stop }: SendOptions): Promise<Wish> {
-  const { query, params: { name }, request: { headers } } = exchange
+async function readWish(exchange: Exchange, files: string[], { uploads, limits }: SendOptions): Promise<Wish> {
+  const { query, stop, params: { name }, request: { headers } } = exchange
   const asked = readChoice(query, 'type', kinds)
   const timing = readTiming(query)
   const contentType = headers['content-type'] ?? ''
   const mediaType = name === undefined ? mediaTypeOf(contentType) : ''
   if (mediaType === 'application/json' && asked === undefined) {
-    const body = await readJson(exchange, limits.text, stop)
+    const body = await readJson(exchange, limits.text)
     return { content: { ...timing, ...parseContent(body) }, bot: parseSelector(body), ignored: ignoredFields(body) }
   }
   if (mediaType === 'multipart/form-data') {
@@ -102,7 +100,7 @@ async function readWish(exchange: Exchange, files: string[], { uploads, limits, 
   }
   const kind = asked ?? (name === undefined ? kindOfBody(mediaType) : kindOfName(name))
   if (kind === 'text') {
-    const text = await readText(exchange, contentType, limits.text, stop)
+    const text = await readText(exchange, contentType, limits.text)
     return { content: { mode: 'single', items: [{ type: 'text', text }], longText: 'file', ...timing }, bot: {}, ignored: [] }
   }
   demandUnread(exchange)
@@ -118,11 +116,11 @@ function kindOfBody(mediaType: string): Kind {
   return kindOfType(mediaType) ?? 'file'
 }
 
-async function readText(exchange: Exchange, contentType: string, limits: BodyLimits, stop: AbortSignal): Promise<string> {
+async function readText(exchange: Exchange, contentType: string, limits: BodyLimits): Promise<string> {
   // Another plugin that has read the body took it for UTF-8.
   if (typeof exchange.parsedBody === 'string' && charsetOf(contentType) === 'utf-8') return demandText(exchange.parsedBody)
   demandUnread(exchange)
-  return demandText(decodeText(await readBody(exchange.request, limits, stop), contentType, asFile))
+  return demandText(decodeText(await readBody(exchange.request, limits, exchange.stop), contentType, asFile))
 }
 
 function demandText(text: string): string {

@@ -9,12 +9,11 @@ import type { Sender } from './sender'
  * `POST /webhook`: sends a single message or a batch.
  *
  * @param names those that may stand for a target
- * @param stop aborted when the relay is stopping
  */
-export function webhookRoute(sender: Sender, names: TargetNames, limits: BodyLimits, stop: AbortSignal): Route {
+export function webhookRoute(sender: Sender, names: TargetNames, limits: BodyLimits): Route {
   return route('POST', '/webhook', ['send'], async exchange => {
     const handling = parseHandling(exchange.request.headers, exchange.query)
-    const body = await readJson(exchange, limits, stop)
+    const body = await readJson(exchange, limits)
     const destinations = parseTo(body, names)
     const order = { door: 'webhook', content: { ...readTiming(exchange.query), ...parseContent(body) }, destinations, ...handling }
     exchange.ignored = ignoredFields(body)

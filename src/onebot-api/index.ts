@@ -12,8 +12,6 @@ import { readParams } from './params'
 /** What the calls need of the rest of the plugin. */
 interface OneBotApiOptions extends ActionOptions {
   limits: BodyLimits
-  /** Aborted when the relay stops. */
-  stop: AbortSignal
 }
 
 const methods = ['GET', 'POST'] as const
@@ -23,7 +21,7 @@ const methods = ['GET', 'POST'] as const
  * there a OneBot implementation may dial the bot by WebSocket.
  */
 export function oneBotRoutes(options: OneBotApiOptions): Route[] {
-  const { limits, stop } = options
+  const { limits } = options
   const actions = actionsOf(options)
   /** The parameters of the calls that could be read. What fails from then on is no matter of HTTP: OneBot 11 answers it with 200. */
   const calls = new WeakMap<Exchange, JsonObject>()
@@ -36,7 +34,7 @@ export function oneBotRoutes(options: OneBotApiOptions): Route[] {
     async handle(exchange) {
       const action = actions.get(exchange.params.action ?? '')
       if (!action) throw new RelayError('not-found', 'the relay has no such action')
-      const params = await readParams(exchange, exchange.query, limits, stop)
+      const params = await readParams(exchange, exchange.query, limits)
       calls.set(exchange, params)
       return success(await action({ exchange, params }), params)
     },
@@ -51,10 +49,10 @@ export function oneBotRoutes(options: OneBotApiOptions): Route[] {
 }
 
 /** As OneBot 11 has it ("authorization"): the key may stand in the query, and a wrong one is another failure than none. */
-function identify({ request, query }: Exchange, access: Access, addressOf: () => string | undefined): Caller {
+function identify({ request, query, address }: Exchange, access: Access): Caller {
   const candidates = [...credentialsOf(request.headers), ...queryCredentialsOf(query, 'access_token', 'forbidden')]
   try {
-    return access.identify(candidates, addressOf)
+    return access.identify(candidates, address)
   } catch (error) {
     if (candidates.length === 0 || !(error instanceof RelayError && error.code === 'unauthorized')) throw error
     throw new RelayError('forbidden', 'wrong access token: it matches no key', { logText: error.logText })

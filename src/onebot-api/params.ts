@@ -6,19 +6,18 @@ import type { JsonObject } from '../lib/shape'
 /**
  * Reads the parameters of a call (OneBot 11, "HTTP"): those of the query, and those of the body of a POST, JSON or a form, which win.
  *
- * @param stop aborted when the relay is stopping
  * @throws RelayError `invalid-json`, `bad-request`, `unsupported-type` for a body of another type, and those of `readBody`
  */
-export async function readParams(received: Received, query: URLSearchParams, limits: BodyLimits, stop: AbortSignal): Promise<JsonObject> {
-  const body = received.request.method === 'POST' && hasBody(received) ? await readPosted(received, limits, stop) : {}
+export async function readParams(received: Received, query: URLSearchParams, limits: BodyLimits): Promise<JsonObject> {
+  const body = received.request.method === 'POST' && hasBody(received) ? await readPosted(received, limits) : {}
   return { ...Object.fromEntries(query), ...body }
 }
 
-async function readPosted(received: Received, limits: BodyLimits, stop: AbortSignal): Promise<JsonObject> {
-  const { request, parsedBody } = received
+async function readPosted(received: Received, limits: BodyLimits): Promise<JsonObject> {
+  const { request, parsedBody, stop } = received
   const { 'content-type': type = '' } = request.headers
   const mediaType = mediaTypeOf(type)
-  if (mediaType === 'application/json') return readFields(await readJson(received, limits, stop))
+  if (mediaType === 'application/json') return readFields(await readJson(received, limits))
   const source = typeof parsedBody === 'string' ? Buffer.from(parsedBody) : await readBody(request, limits, stop)
   // NapCat takes it, too.
   if (looksLikeObject(source)) return readFields(parseJson(source))

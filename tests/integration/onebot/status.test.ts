@@ -12,7 +12,8 @@ async function serve(t: TestContext, route: Route): Promise<string> {
   const { app, host } = await startApp(t)
   const logger = app.logger('routes')
   registerRoutes(app.server, [route], {
-    prefix: '', access: new Access('a-key', []), trustedProxies: 0, inFlight: new InFlight(), refusals: new Refusals(), observer: { answered: () => undefined }, logger,
+    prefix: '', access: new Access('a-key', []), trustedProxies: 0, inFlight: new InFlight(), refusals: new Refusals(), logger,
+    observer: { answered: () => undefined }, stop: new AbortController().signal,
   })
   return `http://${host}${route.path}`
 }
