@@ -15,7 +15,16 @@ import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
 import { digestWriter, hookDoors, hookRoutes, LastPayloads, Sources, Templates } from './hooks'
-import { adminRoutes, MediaLinks, Sender, serveHttp } from './http'
+import { adminRoutes } from './http/admin'
+import { contactsRoute } from './http/contacts'
+import { deliveryRoutes } from './http/deliveries'
+import { MediaLinks, mediaRoute, uploadRoute } from './http/files'
+import { healthRoute, metricsRoute, readyRoute, statusRoute } from './http/monitoring'
+import { queueRoutes } from './http/queues'
+import { registerRoutes } from './http/routes'
+import { sendRoutes } from './http/send'
+import { Sender } from './http/sender'
+import { webhookRoute } from './http/webhook'
 import { InFlight } from './lib/in-flight'
 import { unwrap } from './lib/koishi'
 import { languageOf } from './lib/language'
@@ -36,6 +45,7 @@ import { platforms } from './platform/platforms'
 import { startRelay } from './relay/start'
 import { alertDoor, digestDoor, tellAll } from './relay/relay'
 import { announceEnds, MessageRelay, pluginDoor } from './service'
+import { parseExtensions } from './uploads/names'
 import { scheduleSweeps, UploadStore } from './uploads/store'
 
 export { Config } from './config/schema'
@@ -113,35 +123,36 @@ export function apply(ctx: Context, config: Config): void {
   announceExpiry(ctx, () => [...fixedKeys, ...madeKeys.list()], logger)
   const sender = new Sender(relay, settings.path)
   const limits = { maxSize: settings.maxBodySize }
+  const files = { maxFileSize: settings.maxUploadSize, allowedExtensions: parseExtensions(settings.allowedExtensions) }
   void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
   const refusals = new Refusals()
-  serveHttp(server, {
-    prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, refusals, logger, observer: metrics,
-    stop: stop.signal,
-  }, {
-    limits: settings,
-    names,
-    relay,
-    sender,
-    uploads,
-    links,
-    isOnline: () => port.isOnline,
-    bots,
-    metrics: () => metrics.read({
+  const isOnline = (): boolean => port.isOnline
+  registerRoutes(server, [
+    healthRoute,
+    readyRoute(relay, isOnline),
+    statusRoute(relay, bots, { access, refusals }),
+    metricsRoute(() => metrics.read({
       bots,
       queues: () => relay.lanes(),
       capacity: settings.chatQueueLimit,
       backlog: () => relay.backlog(),
       refusals: () => refusals.counts,
+    })),
+    uploadRoute(uploads, relay, files),
+    mediaRoute(uploads, links),
+    webhookRoute(sender, names, limits),
+    ...sendRoutes({ sender, uploads, names, limits: { text: limits, files } }),
+    ...deliveryRoutes(relay, names, uploads, settings.path),
+    ...queueRoutes(relay),
+    contactsRoute(relay.inquiries),
+    ...hookRoutes({
+      sender, sources, templates, names, logger, limits, language, payloads: new LastPayloads(settings.recordContent !== 'none'),
     }),
-    others: [
-      ...hookRoutes({
-        sender, sources, templates, names, logger, limits, language,
-        payloads: new LastPayloads(settings.recordContent !== 'none'),
-      }),
-      ...adminRoutes({ access, fixedKeys, madeKeys, targets, names, relay }),
-      ...oneBotRoutes({ sender, limits, relay, isOnline: () => port.isOnline }),
-    ],
+    ...adminRoutes({ access, fixedKeys, madeKeys, targets, names, relay }),
+    ...oneBotRoutes({ sender, limits, relay, isOnline }),
+  ], {
+    prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, refusals, logger, observer: metrics,
+    stop: stop.signal,
   })
   serveConsole(ctx, {
     server,

@@ -38,23 +38,14 @@ export function readyRoute(relay: Pick<Relay, 'ping' | 'standsBehind'>, isOnline
   }, { quiet: true })
 }
 
-/** A bot as `GET /statusz` shows it. */
-export interface BotState {
-  platform: string
-  self_id: string
-  status: string
-  /** Since when, in milliseconds since the epoch. */
-  since: number
-  /** Why it is not online. */
-  cause?: string
-}
-
 /**
  * `GET /statusz`: the state of bots, queues and keys. It is not `/status`, which is the WebSocket path of Koishi's console: a proxy that
  * forwards that for monitoring would forward the console as well.
+ *
+ * @param bots as they are shown, with the time of their last change in milliseconds since the epoch
  */
 export function statusRoute(
-  relay: Pick<Relay, 'lanes' | 'backlog' | 'standsBehind'>, bots: () => BotState[],
+  relay: Pick<Relay, 'lanes' | 'backlog' | 'standsBehind'>, bots: () => readonly { since: number }[],
   { access, refusals }: { access: Pick<Access, 'usage'>, refusals: Pick<Refusals, 'last'> },
 ): Route {
   return route('GET', '/statusz', ['read'], ({ caller }) => ({
