@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { demand, RelayError } from '../errors'
 import { sha256 } from '../lib/crypto'
 import { printable } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
@@ -55,9 +56,6 @@ const highestRate = 1_000_000
 
 const fieldNames = ['name', 'key', 'secret', 'targets', 'allow', 'expires', 'rate', 'from'] as const
 
-/** Why an entry is refused, without its secrets. */
-export class EntryError extends Error {}
-
 /**
  * Reads the keys beside the master key. A malformed entry is refused as a whole: without one of its fields it might allow more.
  *
@@ -77,8 +75,7 @@ export function parseKeys(raw: readonly unknown[], apiKey: string, names: Target
       keys.push(key)
       if (flaw !== undefined) warnings.push(`${label}: ${flaw}`)
     } catch (error) {
-      if (!(error instanceof EntryError)) throw error
-      warnings.push(`${label} is refused: ${error.message}`)
+      warnings.push(`${label} is refused: ${RelayError.from(error).message}`)
     }
   }
   return { keys, warnings }
@@ -89,18 +86,18 @@ export function parseKeys(raw: readonly unknown[], apiKey: string, names: Target
  *
  * @param known the digests of all secrets before this entry, in hexadecimal; those of a valid entry are added
  * @param takesAnyName whether `targets` may hold a name that leads nowhere now, because it was removed since the entry was made
- * @throws EntryError
+ * @throws RelayError `bad-request`, without the secrets of the entry
  */
 export function parseEntry(
   value: unknown, known: Set<string>, names: TargetNames, takesAnyName = false,
 ): { key: Key, flaw: string | undefined } {
-  if (!isObject(value)) throw new EntryError('it is no object')
+  demand(isObject(value), 'it is no object')
   const stranger = Object.keys(value).find(field => !fieldNames.some(each => each === field) && isSet(value[field]))
-  if (stranger !== undefined) throw new EntryError(`keys have no field ${JSON.stringify(printable(stranger.slice(0, longestName)))}`)
+  demand(stranger === undefined, `keys have no field ${JSON.stringify(printable(String(stranger).slice(0, longestName)))}`)
   const name = read(value, 'name', parseName, `one line of text, of at most ${longestName} bytes`)
-  if (name === undefined) throw new EntryError('it has no name')
-  if (name === consoleName) throw new EntryError(`${JSON.stringify(consoleName)} is the name of the page in the console`)
-  if (name.startsWith(pluginPrefix)) throw new EntryError(`names that begin with ${JSON.stringify(pluginPrefix)} are those of plugins`)
+  demand(name !== undefined, 'it has no name')
+  demand(name !== consoleName, `${JSON.stringify(consoleName)} is the name of the page in the console`)
+  demand(!name.startsWith(pluginPrefix), `names that begin with ${JSON.stringify(pluginPrefix)} are those of plugins`)
   const expires = read(value, 'expires', parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
   const isFrom = read(value, 'from', list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
   const targets = read(value, 'targets', list => parseTargets(list, names, takesAnyName), 'a list of targets such as group:1 or group:*, or of names for targets')
@@ -108,10 +105,10 @@ export function parseEntry(
   const rate = read(value, 'rate', parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
   const key = read(value, 'key', parseKey, `text of at least ${leastLength} characters, or sha256: and 64 hexadecimal digits`)
   const secret = read(value, 'secret', parseSecret, `text of at least ${leastLength} characters`)
-  if (!key && !secret) throw new EntryError('it has no key')
+  demand(key !== undefined || secret !== undefined, 'it has no key')
   const given = [key, secret].flatMap(each => each ?? [])
   const digests = given.map(({ digest }) => digest.toString('hex'))
-  if (digests.some(digest => known.has(digest)) || digests[0] === digests[1]) throw new EntryError('its key or secret equals another one')
+  demand(!digests.some(digest => known.has(digest)) && digests[0] !== digests[1], 'its key or secret equals another one')
   for (const digest of digests) known.add(digest)
   const allow = new Set(chosen ?? defaultScopes)
   // Only hooks have signatures: without that right a secret would check nothing.
@@ -140,7 +137,7 @@ export function parseEntry(
  * Reads a field of an entry; `undefined` when it is left out.
  *
  * @param rule the expected value, in words
- * @throws EntryError for any other value
+ * @throws RelayError `bad-request` for any other value
  */
 function read<T>(
   entry: JsonObject, field: typeof fieldNames[number], parse: (value: unknown) => T | undefined, rule: string,
@@ -148,7 +145,7 @@ function read<T>(
   const { [field]: value } = entry
   if (!isSet(value)) return
   const parsed = parse(value)
-  if (parsed === undefined) throw new EntryError(`${field} must be ${rule}`)
+  demand(parsed !== undefined, `${field} must be ${rule}`)
   return parsed
 }
 

@@ -9,8 +9,8 @@ import type { TargetNames } from '../message/model'
 import type { Access } from './access'
 import type { Caller } from './caller'
 import { parseExpiry } from './expiry'
-import { EntryError, parseEntry, type Key, type KeyView } from './keys'
-import { Made } from './store'
+import { parseEntry, type Key, type KeyView } from './keys'
+import { Made, readEntry } from './store'
 
 /** A key that was made while the relay runs. */
 export interface MadeKey extends KeyView {
@@ -75,7 +75,7 @@ export class MadeKeys {
     const entry = {
       ...fields, ...signs && { allow: fields.allow ?? ['hooks'], secret: secrets.secret }, key: digestOf(secrets.key),
     }
-    const { view, caller } = this.read(givenName, entry, new Set(), false)
+    const { view, caller } = parseEntry({ ...entry, name: givenName }, new Set(), this.names).key
     const name = view?.name ?? ''
     demand(namePattern.test(name), 'name must be without blanks, slashes, colons and commas')
     demand(!(signs || isSet(fields.secret)) || caller.may('hooks'), 'a secret for signatures needs hooks in allow: signatures count there only')
@@ -132,7 +132,7 @@ export class MadeKeys {
       const { previous, created_at: createdAt, ...entry } = fieldsOf(value)
       // The settings may have taken the name, or the key, perhaps under another name.
       const isTaken = this.fixedNames.has(name) || this.isFixed(entry)
-      const { view, ...fresh } = this.read(name, entry, isTaken ? new Set() : known, true)
+      const { view, ...fresh } = readEntry(name, () => parseEntry({ ...entry, name }, isTaken ? new Set() : known, this.names, true).key)
       if (!view || typeof createdAt !== 'string') throw new RelayError('bad-request', `the entry ${JSON.stringify(printable(name))} has no created_at`)
       views.set(name, { ...view, createdAt })
       if (isTaken) continue
@@ -162,16 +162,6 @@ export class MadeKeys {
   private isFixed({ key, secret }: JsonObject): boolean {
     const digests = [digestIn(key), ...typeof secret === 'string' ? [sha256(secret)] : []]
     return digests.some(digest => this.fixedDigests.has(digest.toString('hex')))
-  }
-
-  /** @throws RelayError `bad-request` */
-  private read(name: unknown, entry: JsonObject, known: Set<string>, isStored: boolean): Key {
-    try {
-      return parseEntry({ ...entry, name }, known, this.names, isStored).key
-    } catch (error) {
-      if (!(error instanceof EntryError)) throw error
-      throw new RelayError('bad-request', isStored ? `the entry ${JSON.stringify(printable(String(name)))}: ${error.message}` : error.message)
-    }
   }
 }
 

@@ -1,11 +1,10 @@
 import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
-import { printable } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
 import { skippedWays } from '../message/target'
 import type { Ladder, Named, TargetNames } from '../message/model'
 import { parseNamed } from '../message/names'
-import { Made } from './store'
+import { Made, readEntry } from './store'
 
 /** A name for targets, and where it comes from. */
 export interface ListedTarget {
@@ -73,7 +72,7 @@ export class MadeTargets {
 
   /** Reads all names, before any of them counts. */
   private prepare(content: JsonObject): () => void {
-    const own = new Map(Object.entries(content).map(([name, value]) => [name, read(name, value)]))
+    const own = new Map(Object.entries(content).map(([name, value]) => [name, readEntry(name, () => parseNamed(name, value))]))
     return () => {
       for (const name of this.own.keys()) if (!this.fixed.has(name)) this.names.delete(name)
       for (const [name, named] of own) if (!this.fixed.has(name)) this.names.set(name, named)
@@ -106,13 +105,4 @@ function withSecrets(value: unknown, before: Ladder | undefined): unknown {
     if (!known || !('url' in known)) throw new RelayError('bad-request', 'first: secret is true for an address that has no secret yet: write the secret')
     return { ...rung, secret: known.secret }
   }) }
-}
-
-/** @throws RelayError `bad-request`, which names the entry */
-function read(name: string, value: unknown): Named {
-  try {
-    return parseNamed(name, value)
-  } catch (error) {
-    throw new RelayError('bad-request', `the entry ${JSON.stringify(printable(name.slice(0, 64)))}: ${RelayError.from(error).message}`)
-  }
 }

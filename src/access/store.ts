@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { RelayError } from '../errors'
 import { inTime, Mutex } from '../lib/async'
 import { isEmbedded, isServerLoaded, silently, unwrap } from '../lib/koishi'
+import { printable } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
 import { writeWhole } from '../lib/whole-file'
 
@@ -207,6 +208,19 @@ export function openStores(ctx: Context, dataDir: string, all: readonly Made[]):
       for (const made of all) void made.refresh()
     }, lookInterval)
   })
+}
+
+/**
+ * Reads an entry that was kept.
+ *
+ * @throws RelayError `bad-request`, which names the entry
+ */
+export function readEntry<T>(name: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new RelayError('bad-request', `the entry ${JSON.stringify(printable(name.slice(0, 64)))}: ${RelayError.from(error).message}`)
+  }
 }
 
 function parse(text: string): JsonObject {

@@ -1,3 +1,4 @@
+import { demand, RelayError } from '../errors'
 import { parseEndpoint, type Endpoint } from '../lib/endpoint'
 import { printable } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
@@ -30,9 +31,6 @@ const fieldNames: readonly string[] = ['name', 'groups', 'users', 'callback', 'h
 /** The longest help, in characters. */
 const longestHelp = 200
 
-/** Why an entry is left out. */
-class EntryError extends Error {}
-
 /**
  * Reads the setting `commands`. A malformed entry is left out as a whole: without one of its fields it might be open to more people.
  *
@@ -46,38 +44,32 @@ export function parseCommands(raw: readonly unknown[], fallback: string): { comm
     const name = isObject(value) ? parseName(value.name) : undefined
     try {
       const command = parseEntry(value, fallback)
-      if (commands.has(command.name)) throw new EntryError('an earlier entry has its name')
+      demand(!commands.has(command.name), 'an earlier entry has its name')
       commands.set(command.name, command)
     } catch (error) {
-      if (!(error instanceof EntryError)) throw error
       const label = `commands: entry ${index + 1}${name === undefined ? '' : ` (${JSON.stringify(printable(name.slice(0, 64)))})`}`
-      warnings.push(`${label} is left out: ${error.message}`)
+      warnings.push(`${label} is left out: ${RelayError.from(error).message}`)
     }
   }
   return { commands, warnings }
 }
 
 function parseEntry(value: unknown, fallback: string): Command {
-  if (!isObject(value)) throw new EntryError('it is no object')
+  demand(isObject(value), 'it is no object')
   const stranger = Object.keys(value).find(field => !fieldNames.includes(field) && isSet(value[field]))
-  if (stranger !== undefined) throw new EntryError(`commands have no field ${JSON.stringify(printable(stranger.slice(0, 64)))}`)
+  demand(stranger === undefined, `commands have no field ${JSON.stringify(printable(String(stranger).slice(0, 64)))}`)
   const name = parseName(value.name)
-  if (name === undefined) throw new EntryError('name must be text without blanks')
+  demand(name !== undefined, 'name must be text without blanks')
   const groups = readIds(value, 'groups')
   const users = readIds(value, 'users')
-  const { callback, help = '' } = value
-  if (isSet(callback) && typeof callback !== 'string') throw new EntryError('callback must be an http(s) address')
-  if (isSet(help) && (typeof help !== 'string' || help.length > longestHelp || /[\r\n]/.test(help.trim()))) {
-    throw new EntryError(`help must be one line of at most ${longestHelp} characters`)
-  }
-  const address = typeof callback === 'string' && callback.trim() !== '' ? callback.trim() : fallback
-  if (address === '') throw new EntryError('it has no callback, and commandCallbackUrl is not set')
-  const endpoint = parseEndpoint(address)
-  if (!endpoint) throw new EntryError('callback must be an http(s) address')
-  return {
-    name, endpoint, help: typeof help === 'string' ? help.trim() : '',
-    ...groups && { groups }, ...users && { users },
-  }
+  const { callback, help } = value
+  const [address, words] = [isSet(callback) ? callback : fallback, isSet(help) ? help : '']
+  demand(address !== '', 'it has no callback, and commandCallbackUrl is not set')
+  const endpoint = typeof address === 'string' ? parseEndpoint(address.trim()) : undefined
+  demand(endpoint !== undefined, 'callback must be an http(s) address')
+  const isFit = typeof words === 'string' && words.length <= longestHelp && !/[\r\n]/.test(words.trim())
+  demand(isFit, `help must be one line of at most ${longestHelp} characters`)
+  return { name, endpoint, help: words.trim(), ...groups && { groups }, ...users && { users } }
 }
 
 function parseName(value: unknown): string | undefined {
@@ -90,7 +82,7 @@ function readIds(entry: JsonObject, field: 'groups' | 'users'): ReadonlySet<stri
   const { [field]: value } = entry
   if (!isSet(value)) return
   const ids = readList(value)
-  if (!ids || (ids.length === 0 && typeof value === 'string')) throw new EntryError(`${field} must be a list of IDs`)
+  demand(ids !== undefined && (ids.length > 0 || typeof value !== 'string'), `${field} must be a list of IDs`)
   return ids.length > 0 ? new Set(ids) : undefined
 }
 
