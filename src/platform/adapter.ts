@@ -194,7 +194,7 @@ class AdapterMessage implements Message {
     const words = items.map(item => item.type === 'text' ? item.text : '').join('')
     const size = adapter?.countsBytes ? Buffer.byteLength(words) : words.length
     if (size > (adapter?.longest ?? Infinity)) throw new SendError('refused', undefined, { causeId: 'too-long', isFinal: true })
-    const elements = await Promise.all(items.map(item => this.toElement(item)))
+    const elements = (await Promise.all(items.map(item => this.toElement(item)))).flat()
     const encoder = createEncoder(bot, channelId)
     if (!encoder) return () => bot.sendMessage(channelId, elements)
     const isDirect = target.kind === 'private'
@@ -207,9 +207,9 @@ class AdapterMessage implements Message {
   }
 
   /** Media are handed over as data: adapters name and type a link by its address, and count the fetching of it as the send. */
-  private async toElement(item: LoadedItem): Promise<h> {
+  private async toElement(item: LoadedItem): Promise<h | h[]> {
     const { bot, adapter } = this
-    if (item.type === 'text' && adapter?.escape) return h.text(adapter.escape(item.text))
+    if (item.type === 'text' && adapter) return toTexts(item.text, adapter)
     if (!('src' in item)) return toElement(item)
     const file = this.files.get(item) ?? readMedia(bot, item, maxMedia)
     this.files.set(item, file)
@@ -269,6 +269,15 @@ class AdapterMessage implements Message {
     const id = typeof body === 'object' && body !== null ? this.adapter?.confirmed?.({ ...body }) : undefined
     return typeof id === 'string' ? id : undefined
   }
+}
+
+/** A text as elements. A link is one of its own where the adapter would change it. */
+function toTexts(text: string, { spoilsLinks, escape = String }: Adapter): h[] {
+  const parts = spoilsLinks ? text.split(/(https?:\/\/[^\s<>|"]+[^\s<>|".,:;!?'*)\]}])/) : [text]
+  return parts.map((part, index) => {
+    const shown = h.text(escape(part))
+    return index % 2 === 1 && spoilsLinks?.test(part) ? h('a', { href: escape(part) }, shown) : shown
+  })
 }
 
 /** What stands for the message that is answered, where there is none: adapters read the user from it. */

@@ -37,6 +37,8 @@ export interface Adapter {
   readonly overtakes?: true
   /** Keeps a text from being markup or a mention, as far as the adapter does not do so itself. */
   readonly escape?: (text: string) => string
+  /** Characters of a text that it changes, also in links, unless these are elements. */
+  readonly spoilsLinks?: RegExp
   /** Codes of the platform that want fewer calls, and whether they concern one chat. */
   readonly limits?: ReadonlyMap<string, Limit['scope']>
   /** What codes of the platform mean. */
@@ -93,7 +95,7 @@ const adapters = new Map<string, Adapter>(Object.entries({
   },
   // @satorijs/adapter-slack 2.5.0. Slack has closed the method by which it sends files. https://docs.slack.dev/messaging/formatting-message-text
   slack: {
-    name: 'Slack', lacks: media, direct: 'ask', userId: /^[A-Z0-9]+$/, escape: escapeEntities, longest: 40_000,
+    name: 'Slack', lacks: media, direct: 'ask', userId: /^[A-Z0-9]+$/, escape: escapeEntities, spoilsLinks: /[*_~`]/, longest: 40_000,
     limits: new Map([['ratelimited', 'account'], ['rate_limited', 'account']]),
     // https://docs.slack.dev/reference/methods/chat.postMessage#errors, and of conversations.open, which finds the private chat.
     causes: causesOf(

@@ -319,6 +319,13 @@ describe('texts', () => {
     })
   }
 
+  test('links in them work on Slack, which would break at an underscore', async () => {
+    const link = 'https://github.com/o/my_repo/runs?a=1&b=2'
+    assert.equal((await send('slack', { msg: `my_repo: <${link}>, https://e.test/a.` })).status, 200)
+    const escaped = link.replace('&', '&amp;')
+    assert.equal(textSent('slack'), `my\u200b_repo: &lt;<${escaped}|${escaped.replace('_', '\u200b_')}>&gt;, https://e.test/a.`)
+  })
+
   test('what a platform would cut is refused', async () => {
     for (const [name, longest] of [['wecom', '好'.repeat(682)], ['slack', 'x'.repeat(40_000)]] as const) {
       assert.equal((await send(name, { msg: longest })).status, 200)
