@@ -37,7 +37,7 @@ export interface Adapter {
   readonly overtakes?: true
   /** Keeps a text from being markup or a mention, as far as the adapter does not do so itself. */
   readonly escape?: (text: string) => string
-  /** Characters of a text that it changes, also in links, unless these are elements. */
+  /** Links in a text that it changes, unless they are elements. */
   readonly spoilsLinks?: RegExp
   /** Codes of the platform that want fewer calls, and whether they concern one chat. */
   readonly limits?: ReadonlyMap<string, Limit['scope']>
@@ -113,6 +113,8 @@ const adapters = new Map<string, Adapter>(Object.entries({
   // @satorijs/adapter-dingtalk 2.5.0. https://open.dingtalk.com/document/orgapp/chatbots-send-one-on-one-chat-messages-in-batches
   dingtalk: {
     name: 'DingTalk', lacks: [...media, 'at', 'at-all', 'reply'], direct: 'user',
+    // Of the element it would encode a percent sign once more.
+    spoilsLinks: /^[^%]*[-*_~`#!][^%]*$/,
     limits: new Map([
       ['Forbidden.AccessDenied.QpsLimitForApi', 'account'], ['Forbidden.AccessDenied.QpsLimitForAppkeyAndApi', 'account'],
       ['flowControlledStaffIdList', 'chat'],

@@ -319,11 +319,13 @@ describe('texts', () => {
     })
   }
 
-  test('links in them work on Slack, which would break at an underscore', async () => {
+  test('links in them work on Slack and DingTalk, which would break at an underscore', async () => {
     const link = 'https://github.com/o/my_repo/runs?a=1&b=2'
     assert.equal((await send('slack', { msg: `my_repo: <${link}>, https://e.test/a.` })).status, 200)
     const escaped = link.replace('&', '&amp;')
     assert.equal(textSent('slack'), `my\u200b_repo: &lt;<${escaped}|${escaped.replace('_', '\u200b_')}>&gt;, https://e.test/a.`)
+    assert.equal((await send('dingtalk', { msg: 'see https://e.test/my-repo or https://e.test/a-b%20c.' })).status, 200)
+    assert.equal(textSent('dingtalk'), 'see [https://e.test/my\\-repo](https://e.test/my-repo) or https://e.test/a\\-b%20c.')
   })
 
   test('what a platform would cut is refused', async () => {
