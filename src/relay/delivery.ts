@@ -225,7 +225,7 @@ export function resultOf({ results }: Pick<Delivery, 'results'>): ItemResult | u
   if (results.length === 1) return results[0]
   const failed = results.filter(result => result?.success === false)
   const [worst] = [...failed.filter(result => outcomeOf(result) === 'unanswered'), ...failed]
-  if (!worst) return results.every(result => result) ? { success: true, messageIds: [...new Set(messageIdsOf({ results }))] } : undefined
+  if (!worst) return results.every(result => result) ? { success: true, messageIds: messageIdsOf({ results }) } : undefined
   if (failed.length === results.length) return worst
   return { success: false, error: worst.error.with({ message: `${worst.error.message} (the other parts of the message were sent)` }) }
 }
@@ -250,9 +250,9 @@ export function usesUpKey(results: Results): boolean {
   return results.some(result => result !== undefined && (result.success || result.error.outcome === 'unanswered'))
 }
 
-/** The platform messages that a delivery is known to have become. */
+/** The platform messages that a delivery is known to have become. Items of one platform message have the same IDs. */
 export function messageIdsOf({ results }: Pick<Delivery, 'results'>): string[] {
-  return results.flatMap(result => result?.success ? result.messageIds : [])
+  return [...new Set(results.flatMap(result => result?.success ? result.messageIds : []))]
 }
 
 /** The IDs of the platform message that stands for a delivery in its thread; none where that is not known to have arrived. */

@@ -48,19 +48,15 @@ export function judge(
   const isOpen = past.some(({ state, deferred, open, updatedAt }) => (
     state === 'unanswered' && open.some(({ calls, settle }) => wall < updatedAt + (deferred && calls <= retries ? day : settle))
   ))
-  if (mode === 'update' && !isOpen && canUpdate && isAlone(first) && idsOf(first).length === 1) return { done: 'updated', ids: idsOf(first) }
-  if (mode === 'replace' && !isOpen && isAlone(last) && wall - last.updatedAt < recallableFor) return { done: 'replaced', ids: idsOf(last) }
+  const [ids, lastIds] = [messageIdsOf(first), messageIdsOf(last)]
+  if (mode === 'update' && !isOpen && canUpdate && isAlone(first) && ids.length === 1) return { done: 'updated', ids }
+  if (mode === 'replace' && !isOpen && isAlone(last) && wall - last.updatedAt < recallableFor) return { done: 'replaced', ids: lastIds }
   const [id = ''] = standsFor(first)
   return canAnswer(id) ? { done: 'replied', ids: [id] } : { done: 'new', ids: [] }
 }
 
 function isAlone({ mode, flow: { digest, members } }: Delivery): boolean {
   return mode === 'single' && !digest && !members
-}
-
-/** Items of one platform message have the same IDs. */
-function idsOf(delivery: Delivery): string[] {
-  return [...new Set(messageIdsOf(delivery))]
 }
 
 /**
