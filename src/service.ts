@@ -67,7 +67,10 @@ export interface RelaySendOptions {
   /** A time, or how long from now. */
   sendAt?: Date | number
   expiresIn?: number
-  /** How long to wait for the result, up to 600: then the message goes on without it. Until the end unless given. */
+  /**
+   * How long to wait for the result, up to 600: then the message goes on without it. With a database it also waits for its bot. Until the
+   * end unless given.
+   */
   wait?: number
   platform?: string
   selfId?: string
