@@ -1,9 +1,9 @@
 /**
- * Reads a list of words, or a text with commas between its words; `undefined` for anything else. Blank words are left out. A word of
- * digits is a number in YAML.
+ * Reads a list of words, or a text with commas (those of Chinese, too) between its words; `undefined` for anything else. Blank words are
+ * left out. A word of digits is a number in YAML.
  */
 export function readList(value: unknown): string[] | undefined {
-  const elements: unknown[] = typeof value === 'string' ? value.split(',') : [value].flat()
+  const elements: unknown[] = typeof value === 'string' ? value.split(/[,，]/) : [value].flat()
   if (!elements.every(element => typeof element === 'string' || typeof element === 'number')) return
   return elements.map(element => String(element).trim()).filter(Boolean)
 }

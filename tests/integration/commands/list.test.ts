@@ -51,7 +51,7 @@ describe('a list of commands', () => {
 
   test('is open to its groups and users only, and says nothing to others', async t => {
     const callback = await echo(t)
-    const { relay, passed } = await startWith(t, callback, { commands: [deploy, { name: 'ops', users: user }] })
+    const { relay, passed } = await startWith(t, callback, { commands: [deploy, { name: 'ops', users: `10009，${user}` }] })
     assert.equal(await say(relay, passed, '#deploy main'), 'done: deploy')
     assert.equal(await say(relay, passed, '#deploy main', { user: '10002' }), 'done: deploy')
     assert.equal(await say(relay, passed, '#deploy main', { user: '10003' }), undefined)
