@@ -65,7 +65,7 @@ interface Wish {
 }
 
 /** What else the caller can do with bytes that are not text. */
-const asFile = 'or send it as a file with ?type=file'
+const asFile = 'or send it as a file with ?type=file, as a picture with ?type=image'
 
 /** The parts of a form that are text although they are no files. */
 const textNames: readonly string[] = ['msg', 'text', ...timingFields]

@@ -270,7 +270,7 @@ describe('a request is refused, and nothing of it stays:', () => {
     ['a form without a boundary', 'ops', { body: 'x', type: 'multipart/form-data' }, 400, /boundary/],
     ['a form that ends early', 'ops', { body: '--l\r\nContent-Disposition: form-data; name="a"; filename="a.txt"\r\n\r\nabc', type: 'multipart/form-data; boundary=l' }, 400, /last boundary/],
     ['a target in JSON', 'ops', { body: '{"msg":"a","to":"ops"}', type: 'application/json' }, 400, /the target is in the path/],
-    ['bytes that are no UTF-8', 'ops', { body: bytes }, 400, /^the text is not utf-8: name its charset in the Content-Type, or send it as a file/],
+    ['bytes that are no UTF-8', 'ops', { body: bytes }, 400, /^the text is not utf-8: name its charset in the Content-Type, or send it as a file .*as a picture with \?type=image/],
     ['a charset that nobody knows', 'ops', { type: 'text/plain; charset=klingon' }, 400, /^unknown charset in the Content-Type/],
     ['a type that there is not', 'ops?type=audio', { body: bytes, type: 'image/png' }, 400, /^type must be text, image, video or file$/],
     ['a time that is none', 'ops?expires_in=soon', { body: bytes, type: 'image/png' }, 400, /^expires_in must be a number of seconds/],
