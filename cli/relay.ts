@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { buffer as readBytes } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -74,7 +75,7 @@ async function run(): Promise<Outcome> {
   if (foreign !== undefined) throw new UsageError(`--${foreign} belongs to send`)
   const [first, second] = words
   const most = command === 'send' ? 2 : 1
-  if (words.length > most) throw new UsageError('too many words: put the text in quotes')
+  if (words.length > most) throw new UsageError('too many words: put the text in quotes, and -f before each file')
   const server = (): Server => {
     const url = values.url ?? process.env.RELAY_URL
     const key = values['api-key'] ?? process.env.RELAY_KEY
@@ -89,6 +90,8 @@ async function run(): Promise<Outcome> {
       if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new UsageError('--key must be 1 to 255 visible ASCII characters without blanks')
       const wait = readSeconds('wait', values.wait)
       const retry = readSeconds('retry', values.retry) ?? 60
+      // The shell makes several words of `-f *.png`.
+      if (file.length > 0 && second !== undefined && existsSync(second)) throw new UsageError(`${second} is a file: write -f before each file`)
       const there = server()
       const body = await makeBody(await readMessage(second, file), file, process.stderr.isTTY ? showProgress() : undefined)
       const result = await send(there, { to: first, body, key, thread, urgent, at, wait }, retry, note)

@@ -183,7 +183,7 @@ describe('the command line', { timeout: 120_000 }, () => {
   })
 
   test('ends with 64 for wrong usage and wrong requests', async () => {
-    for (const args of [[], ['sned'], ['send'], ['send', 'ops', 'a', 'b'], ['send', 'ops', 'a', '--wait', 'x'], ['status', 'x', '--urgent'], ['--nonsense'], ['send', 'nobody', 'a'], ['send', 'ops', '-f', folder], ['send', 'ops', '-f', '/none'], ['status', 'no-such']]) {
+    for (const args of [[], ['sned'], ['send'], ['send', 'ops', 'a', 'b'], ['send', 'ops', 'a', '--wait', 'x'], ['status', 'x', '--urgent'], ['--nonsense'], ['send', 'nobody', 'a'], ['send', 'ops', '-f', folder], ['send', 'ops', '-f', '/none'], ['send', 'ops', '-f', file, file], ['status', 'no-such']]) {
       const { code, stdout, stderr } = await cli(args)
       assert.deepEqual([code, stdout], [64, ''], args.join(' '))
       assert.match(stderr, /^relay: .+\n$/)
