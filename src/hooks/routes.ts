@@ -43,6 +43,7 @@ const retryAfter = 30
 
 const noSuchKeyOrSecret = 'neither the key nor the secret of the signature matches a key: give the sender one that is allowed hooks'
 const noSuchToken = (header: string): string => `wrong token: ${header} matches no key; give the sender a key that is allowed hooks`
+const noSuchKey = 'missing or wrong API key: end the address with "?key=<key>", or send "Authorization: Bearer <key>"'
 
 /** Failures that may be over later. Many senders come again only after a 5xx. */
 const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'no-database', 'storage-full'])
@@ -89,7 +90,8 @@ class Hooks {
       } catch (error) {
         if (!(error instanceof RelayError && error.code === 'unauthorized')) throw error
         const { keyHeader } = source ?? {}
-        failure = keyHeader !== undefined && keyHeader in request.headers ? error.with({ message: noSuchToken(keyHeader) }) : error
+        const hint = source?.isSigned ? `${noSuchKey}, or enter a key that signs as the secret` : noSuchKey
+        failure = error.with({ message: keyHeader !== undefined && keyHeader in request.headers ? noSuchToken(keyHeader) : hint })
       }
       if (!isSigned) throw failure
     }

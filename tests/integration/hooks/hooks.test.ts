@@ -250,8 +250,9 @@ describe('who makes a hook', () => {
     for (const [query, headers] of [['', {}], ['?key=wrong', {}], ['', { authorization: basic }], ['?key=', {}]] as const) {
       const { status, body } = await post(relay, `message/ops${query}`, '{"text":"a"}', { key: '', headers })
       assert.equal(status, 401, query)
-      assert.match(String(body.msg), /^missing or wrong API key/)
+      assert.equal(body.msg, 'missing or wrong API key: end the address with "?key=<key>", or send "Authorization: Bearer <key>"')
     }
+    assert.match(String((await post(relay, 'github/ops', {}, { key: '' })).body.msg), /, or enter a key that signs as the secret$/)
   })
 
   test('is told by one key in the address, and refused where there are several', async () => {
