@@ -38,7 +38,7 @@ function readAttachment(attachment: JsonObject): AttachmentView {
     text: main || fromSlack(attachment.fallback),
     link: address(attachment.title_link),
     footer: fromSlack(attachment.footer),
-    pictures: [address(attachment.image_url), address(attachment.thumb_url), ...blocks.flatMap(pictureOf)].filter(link => link !== ''),
+    pictures: [address(attachment.image_url), ...blocks.flatMap(pictureOf)].filter(link => link !== ''),
   }
 }
 
