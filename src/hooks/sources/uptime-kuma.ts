@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import { address, line, object, parsed, textOf } from '../fields'
+import { address, firstOf, line, object, parsed, textOf } from '../fields'
 import type { Source } from '../source'
 
 /** The longest reason that is told, in UTF-16 units. */
@@ -28,7 +28,8 @@ export const uptimeKuma: Source = {
       view: {
         state: state ?? '',
         text,
-        monitor: line(monitor.name),
+        // With the groups that it is in: `Production / Database`.
+        monitor: firstOf(monitor.pathName, monitor.name),
         // That is what it writes where it has nothing to say.
         reason: reason === 'N/A' ? '' : reason,
         ping: typeof heartbeat.ping === 'number' ? heartbeat.ping : '',
