@@ -8,6 +8,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
+import { codeOf } from '../src/errors'
 import { isMeantFor, isWildcard, written } from './local'
 
 /** Where the console listens. */
@@ -111,12 +112,12 @@ export async function findAddress({ host, port }: Address): Promise<Address | un
 }
 
 /** @returns why it cannot be done, `undefined` when it can */
-async function tryToListen(host: string, port: number): Promise<string | undefined> {
+export async function tryToListen(host: string, port: number): Promise<string | undefined> {
   const probe = createServer()
   try {
     await once(probe.listen(port, host), 'listening')
   } catch (error) {
-    return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    return codeOf(error)
   }
   probe.close()
   await once(probe, 'close')

@@ -1,6 +1,7 @@
 import { MySQLDriver } from 'koishi-plugin-database-mysql'
 import type { Driver } from 'koishi'
 import { setTimeout as delay } from 'node:timers/promises'
+import { codeOf } from '../src/errors'
 
 /** How long to wait before a server that cannot be used is tried again, in seconds. */
 const retryDelay = 5
@@ -30,7 +31,7 @@ export default class CompleteMySQLDriver extends MySQLDriver {
         await super.start()
         return
       } catch (error) {
-        const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+        const reason = codeOf(error)
         if (reason !== told) {
           this.logger.warn('%s', `the database server cannot be used (${reason}): trying again every ${retryDelay} seconds; `
           + 'check that it runs, and the variables DATABASE_HOST, _PORT, _USER, _PASSWORD and _NAME')

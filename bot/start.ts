@@ -1,14 +1,13 @@
 import { Logger, type Context } from 'koishi'
 import Loader from '@koishijs/loader'
-import { once } from 'node:events'
 import { access, constants, readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { basename, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isObject } from '../src/lib/shape'
+import { codeOf } from '../src/errors'
+import { isNumber, isObject, isString, objectOf } from '../src/lib/shape'
 import { systemClock } from '../src/relay/clock'
 import { FileLock, FolderError } from '../src/relay/owner'
-import { addressIn, findAddress, serveConsole } from './console'
+import { addressIn, findAddress, serveConsole, tryToListen, type Address } from './console'
 import { demandToken } from './token'
 
 /**
@@ -99,17 +98,12 @@ async function checkAddress(server: unknown): Promise<void> {
   if (!isAddress(server)) return
   const { host, port } = server
   warnOfPort('WEBHOOK_PORT', port)
-  const probe = createServer()
-  try {
-    await once(probe.listen(port, host), 'listening')
-  } catch (error) {
-    const reason = codeOf(error)
-    const advice = reason === 'EADDRINUSE'
-      ? 'another program has the port: end it, or set WEBHOOK_PORT, and DATA_DIR if it is a bot with the same data'
-      : 'set WEBHOOK_HOST or WEBHOOK_PORT'
-    throw new StartError(`cannot listen on ${host}:${port} (${reason}): ${advice}`)
-  }
-  await new Promise(resolve => probe.close(resolve))
+  const reason = await tryToListen(host, port)
+  if (reason === undefined) return
+  const advice = reason === 'EADDRINUSE'
+    ? 'another program has the port: end it, or set WEBHOOK_PORT, and DATA_DIR if it is a bot with the same data'
+    : 'set WEBHOOK_HOST or WEBHOOK_PORT'
+  throw new StartError(`cannot listen on ${host}:${port} (${reason}): ${advice}`)
 }
 
 /** @param port the one that koishi.yml takes */
@@ -118,10 +112,7 @@ function warnOfPort(variable: string, port: unknown): void {
   if (value && Number(value) !== port) logger.warn('the variable %s is malformed: the default is used', variable)
 }
 
-function isAddress(value: unknown): value is { host: string, port: number } {
-  return typeof value === 'object' && value !== null && 'host' in value && typeof value.host === 'string'
-    && 'port' in value && typeof value.port === 'number'
-}
+const isAddress = objectOf<Address>({ host: isString, port: isNumber })
 
 /**
  * Takes the lock of the data folder, which is made where it is missing: two processes on one SQLite database destroy it.
@@ -144,10 +135,6 @@ async function checkUploadFolder(folder: string): Promise<void> {
   const reason = await access(folder, constants.W_OK).then(() => undefined, codeOf)
   if (reason === undefined || reason === 'ENOENT') return
   logger.error('%s', `cannot write to the upload folder ${folder} (${reason}): no file can be sent; set UPLOAD_DIR to a folder that can be written`)
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }
 
 function endOnSignal(app: Context): void {

@@ -102,6 +102,11 @@ export class RelayError extends Error {
   }
 }
 
+/** The code of a failure of the system, such as `ENOENT`. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+}
+
 /**
  * Checks a request against a rule.
  *

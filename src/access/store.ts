@@ -1,7 +1,7 @@
 import type { Context, Logger } from 'koishi'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { RelayError } from '../errors'
+import { codeOf, RelayError } from '../errors'
 import { inTime, Mutex } from '../lib/async'
 import { isEmbedded, isServerLoaded, silently, unwrap } from '../lib/koishi'
 import { printable } from '../lib/log'
@@ -69,7 +69,7 @@ class FileStore implements Store {
 
   private failure(deed: string, error: unknown): RelayError {
     const remedy = deed === 'read' ? 'repair or remove it, then load the plugin again' : 'make the data folder writable, and free some space'
-    return new RelayError('store-down', `${this.name}.json in the data folder cannot be ${deed} (${codeOf(error)}): ${remedy}`)
+    return new RelayError('store-down', `${this.name}.json in the data folder cannot be ${deed} (${error instanceof SyntaxError ? 'it is no JSON object' : codeOf(error)}): ${remedy}`)
   }
 }
 
@@ -227,9 +227,4 @@ function parse(text: string): JsonObject {
   const content: unknown = JSON.parse(text)
   if (!isObject(content)) throw new SyntaxError('it is no object')
   return content
-}
-
-function codeOf(error: unknown): string {
-  if (error instanceof SyntaxError) return 'it is no JSON object'
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'koishi'
 import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { v4 as uuid } from 'uuid'
+import { codeOf } from '../errors'
 
 /** What a generated key is written to, in the data folder. */
 export const keyFileName = 'api-key'
@@ -26,8 +27,7 @@ export function provideKey(app: object, configured: string, dataDir: string, log
   try {
     write(file, `${key}\n`)
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    logger.error('%s', `the relay cannot start: its new API key cannot be written to ${file} (${reason}); `
+    logger.error('%s', `the relay cannot start: its new API key cannot be written to ${file} (${codeOf(error)}); `
     + 'set WEBHOOK_API_KEY, or DATA_DIR to a folder that can be written')
     return
   }

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import type { OutgoingHttpHeaders } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { RelayError } from '../errors'
+import { codeOf, RelayError } from '../errors'
 import { equalsSecret } from '../lib/crypto'
 import type { DataLink, MediaItem, UploadLink } from '../message/model'
 import type { Relay } from '../relay/relay'
@@ -108,8 +108,7 @@ async function sendFile({ request, response }: Exchange, id: string, store: Uplo
     if (request.method === 'HEAD' || size === 0) response.end()
     else await pipeline(createReadStream(path, { end: size - 1 }), response)
   }).catch((cause: unknown) => {
-    const isGone = cause instanceof Error && 'code' in cause && cause.code === 'ERR_STREAM_PREMATURE_CLOSE'
-    throw isGone ? new RelayError('bad-request', 'the connection ended before all of the file was sent', { cause }) : cause
+    throw codeOf(cause) === 'ERR_STREAM_PREMATURE_CLOSE' ? new RelayError('bad-request', 'the connection ended before all of the file was sent', { cause }) : cause
   })
 }
 

@@ -2,6 +2,7 @@ import type { Logger } from 'koishi'
 import { mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { codeOf } from '../errors'
 import { pause, type Clock } from './clock'
 import type { OwnerRow, OwnerStore } from './journal'
 
@@ -348,8 +349,4 @@ function attempt(read: () => string): string {
   } catch {
     return ''
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }

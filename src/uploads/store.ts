@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs'
 import { lstat, mkdir, opendir, readdir, realpath, rm, rmdir, stat, unlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { RelayError } from '../errors'
+import { codeOf, RelayError } from '../errors'
 import { isFolderName, isTemporaryName, parseFileId } from './names'
 import { Upload } from './upload'
 
@@ -53,7 +53,7 @@ export class UploadStore {
       return await upload.commit(signal)
     } catch (error) {
       await upload.discard()
-      throw hasCode(error, 'ENOSPC', 'EDQUOT') ? new RelayError('storage-full', undefined, { cause: error }) : error
+      throw ['ENOSPC', 'EDQUOT'].includes(codeOf(error)) ? new RelayError('storage-full', undefined, { cause: error }) : error
     }
   }
 
@@ -138,7 +138,7 @@ export class UploadStore {
     const result: SweepResult = { removed: 0, errors: [] }
     /** One failure must not end the sweep. A file that has gone, or a folder that is in use, is no failure. */
     const attempt = (step: Promise<unknown>): Promise<unknown> => step.catch((error: unknown) => {
-      if (!hasCode(error, 'ENOENT', 'ENOTEMPTY')) result.errors.push(error)
+      if (!['ENOENT', 'ENOTEMPTY'].includes(codeOf(error))) result.errors.push(error)
     })
     const isOlder = async (path: string, age: number): Promise<boolean> => now - (await lstat(join(directory, path))).mtimeMs > age
     const removeFile = async (id: string, age: number): Promise<void> => {
@@ -176,9 +176,4 @@ export function scheduleSweeps(ctx: Context, store: UploadStore, logger: Logger)
   ctx.on('dispose', () => lifetime.abort())
   ctx.setInterval(() => void run(), interval)
   void run()
-}
-
-/** Whether an error of the file system is one of these. */
-function hasCode(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && codes.some(code => code === error.code)
 }
