@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import type { Simulator } from '../../simulator'
 import { temporaryFolder } from '../support/folder'
 import { rawRequest, record, records, start, startWithClient, text, Client } from './support'
@@ -86,37 +86,6 @@ for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:1', 'htt
   })
 }
 
-test('the state tells everything the page shows', async t => {
-  const { simulator, client } = await startWithClient(t)
-  const { chats, ...rest } = await state(simulator)
-  assert.deepEqual(rest, {
-    selfId: '10000', selfName: '模拟机器人', profile: 'napcat', endpoint: simulator.endpoint, connected: true, switches: [], refusal: null,
-  })
-  assert.deepEqual(records(chats).map(({ type, id }) => [type, id]), [
-    ['group', '123456'], ['group', '654321'], ['private', '10001'], ['private', '10002'],
-  ])
-  const said = simulator.say({ group: '123456', user: '10001', text: 'hi' })
-  await client.call('send_group_msg', {
-    group_id: 123456,
-    message: [
-      { type: 'reply', data: { id: String(said) } }, { type: 'at', data: { qq: '10001' } }, { type: 'at', data: { qq: 'all' } },
-      text('a'), { type: 'image', data: { file: 'https://example.com/a.png' } }, { type: 'face', data: { id: '1' } },
-    ],
-  })
-  const { messages } = await chat(simulator, '123456')
-  const [first, second] = records(messages)
-  assert.deepEqual({ ...first, time: 0 }, {
-    seq: 1, id: said, time: 0, sender: { id: '10001', name: '小明', self: false }, parts: [{ type: 'text', text: 'hi' }],
-    segments: [text('hi')],
-  })
-  assert.deepEqual(second?.sender, { id: '10000', name: '模拟机器人', self: true })
-  assert.deepEqual(second.parts, [
-    { type: 'reply', id: said }, { type: 'at', id: '10001', name: '小明' }, { type: 'at', id: 'all', name: '全体成员' },
-    { type: 'text', text: 'a' }, { type: 'unfetched', medium: 'image', link: 'https://example.com/a.png', name: 'a.png' },
-    { type: 'other', label: '[face]' },
-  ])
-})
-
 test('a picture is served as one, whole or in part', async t => {
   const { simulator, client } = await startWithClient(t)
   await client.call('send_group_msg', {
@@ -191,60 +160,4 @@ test('a member says something by the page', async t => {
   }
   assert.equal((await post(good, 'text/plain'))[0], 400)
   assert.equal(records((await chat(simulator, '123456')).messages).length, 1)
-})
-
-/** Reads server-sent events as they come. */
-async function* events(t: TestContext, simulator: Simulator): AsyncGenerator<[string, Record<string, unknown>]> {
-  const aborter = new AbortController()
-  t.after(() => {
-    aborter.abort()
-  })
-  const response = await fetch(`${simulator.pageUrl}api/events`, { signal: aborter.signal })
-  assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
-  assert(response.body)
-  let buffered = ''
-  // The first is a comment: from here on nothing is missed.
-  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-    buffered += chunk
-    const complete = buffered.split('\n\n')
-    buffered = complete.pop() ?? ''
-    for (const block of complete) {
-      const [, event = 'comment', data = '{}'] = /^event: (.*)\ndata: (.*)$/.exec(block) ?? []
-      yield [event, record(JSON.parse(data))]
-    }
-  }
-}
-
-test('tells of messages and of bots coming and going', async t => {
-  const simulator = await start(t, { anyTarget: true })
-  const stream = events(t, simulator)
-  const next = async (): Promise<[string, Record<string, unknown>]> => {
-    const item = await stream.next()
-    assert(item.done !== true)
-    return item.value
-  }
-  assert.equal((await next())[0], 'comment')
-  const client = await Client.connect(t, simulator.endpoint)
-  assert.deepEqual(await next(), ['connection', { connected: true }])
-  await client.call('send_group_msg', { group_id: 777, message: 'to a new group' })
-  const [event, { chat: place, message }] = await next()
-  assert.equal(event, 'message')
-  assert.deepEqual(place, { type: 'group', id: '777', name: '群 777', members: [] })
-  assert.deepEqual(record(message).parts, [{ type: 'text', text: 'to a new group' }])
-  const target = { type: 'group', id: '777' } as const
-  simulator.turn('allMuted', true, target)
-  const muted = { name: 'allMuted', target }
-  assert.deepEqual(await next(), ['switches', { on: [{ name: 'anyTarget', target: null }, muted] }])
-  const { wording } = await client.call('send_group_msg', { group_id: 777, message: 'not heard' })
-  const [refused, refusal] = await next()
-  assert.equal(refused, 'refusal')
-  assert.deepEqual({ ...refusal, time: 0 }, { target, time: 0, retcode: 1200, wording })
-  assert.deepEqual((await state(simulator)).refusal, refusal)
-  const [said] = records((await chat(simulator, '777')).messages)
-  await client.call('delete_msg', { message_id: said?.id })
-  assert.deepEqual(await next(), ['recall', { type: 'group', id: '777', seq: said?.seq }])
-  client.socket.close()
-  assert.deepEqual(await next(), ['connection', { connected: false }])
-  await simulator.close()
-  await assert.rejects(stream.next())
 })
