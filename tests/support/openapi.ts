@@ -48,7 +48,6 @@ let ajv: Ajv2020 | undefined
  * who asks and how. It has to be called before the plugin is loaded. `assertConforming` tells what was found.
  */
 export function watchAnswers(app: Context): void {
-  prepare()
   app.inject(['server'], ({ server }) => {
     const watch: Parameters<typeof server.all>[1] = async (context, next) => {
       await next()
@@ -176,18 +175,6 @@ function follow(place: Place): Place | undefined {
   const { $ref: reference } = place.value
   if (typeof reference !== 'string') return place
   return placeOf(...reference.replace(/^#\//, '').split('/').map(unescape))
-}
-
-/** Compiles what answers are compared with beforehand: it takes some tenths of a second, which a test that measures time would notice. */
-function prepare(): void {
-  if (ajv) return
-  const operations = documentedPaths().flatMap(path => methods.map(method => placeOf('paths', path, method))).filter(place => place !== undefined)
-  for (const [, response] of operations.flatMap(operation => fieldsOf(operation, 'responses'))) {
-    for (const [, { pointer, value }] of [...fieldsOf(response, 'headers'), ...fieldsOf(response, 'content')]) {
-      if (value.schema !== undefined) validatorOf(`${pointer}/schema`)
-    }
-  }
-  validatorOf('/components/schemas/SendRequest')
 }
 
 function validatorOf(place: string): ValidateFunction {
