@@ -43,6 +43,8 @@ const leastStep = 2_000
 const day = 24 * 60 * 60 * 1000
 /** How many chats, message IDs of a chat, and messages without an ID of a chat are remembered. */
 const most = { chats: 5_000, claims: 1_000, calls: 1_000 }
+/** With `max` in the place of a size, an empty cache would reserve memory for as many. */
+const sizeOfCache = { maxSize: most.chats, sizeCalculation: () => 1 }
 
 /**
  * What this process knows of the messages in each chat: which IDs are claimed by deliveries, and which deliveries have a message there
@@ -50,8 +52,8 @@ const most = { chats: 5_000, claims: 1_000, calls: 1_000 }
  */
 export class Chats {
   /** IDs of messages, and since when, on the monotonic clock, each is known to be in the chat. */
-  private readonly claims = new LRUCache<string, Map<string, number>>({ max: most.chats })
-  private readonly calls = new LRUCache<string, Map<string, OpenCall>>({ max: most.chats })
+  private readonly claims = new LRUCache<string, Map<string, number>>(sizeOfCache)
+  private readonly calls = new LRUCache<string, Map<string, OpenCall>>(sizeOfCache)
 
   constructor(private readonly clock: Clock) {}
 

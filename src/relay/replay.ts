@@ -39,7 +39,7 @@ export class Replay {
   private readonly underWay = new Map<string, { fingerprint: string, end: Promise<unknown> }>()
   private readonly retrying = new Set<string>()
   /** Deliveries that were refused because of their chats or accounts, by their keys, which are free again. */
-  private readonly refused = new LRUCache<string, { delivery: Delivery, at: number }>({ max: mostRefusals })
+  private readonly refused = new LRUCache<string, { delivery: Delivery, at: number }>({ maxSize: mostRefusals, sizeCalculation: () => 1 })
 
   constructor(private readonly context: ReplayContext) {}
 
