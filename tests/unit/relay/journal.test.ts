@@ -195,14 +195,14 @@ for (const [kind, open, options] of kinds) {
       const journal = await open(t)
       const start = Date.now() - 100_000
       const pick = <T>(values: readonly T[], index: number): T => values[index % values.length] ?? assert.fail()
-      const all = Array.from({ length: 600 }, (_, index) => deliveryOf({
+      const all = Array.from({ length: 300 }, (_, index) => deliveryOf({
         createdAt: start + index * 100, state: pick(states, index), target: { kind: index % 7 ? 'group' : 'private', id: String(index % 3) },
         flow: index % 4 === 3 ? {} : { thread: { name: digest('t'), mode: 'reply', done: 'replied', ids: ['7'], index: 1 } },
         caller: pick(['', 'CI', 'ci', 'É'], index) || null, door: pick(['webhook', 'hooks/a', 'hooks/b', 'hooks'], index >> 2), bot: pick(['onebot:1', 'discord:2', ''], index >> 1),
         summary: { items: [{ type: 'text', msg: pick(['Straße 100%_"\\', 'build.*', '🚀\n'], index) }], calls: [{ at: 0, took: 0, outcome: 'refused', reason: 'refused: "msg":"n.*"' }], waited: null, platformTime: 0 },
       }))
       for (const delivery of all) journal.record(delivery, [])
-      const [middle] = all.slice(300)
+      const [middle] = all.slice(150)
       const filters: Omit<ListFilter, 'limit'>[] = [
         {}, { states: ['failed'] }, { states: ['sent', 'failed'] }, { states: [] }, { targets: [{ kind: 'group', id: '1' }] }, { caller: 'CI' }, { caller: 'ci', states: ['sent'] },
         { targets: [{ kind: 'private', id: '0', platform: 'discord' }, { kind: 'group', id: '2', platform: 'onebot' }] }, { door: 'hooks' }, { door: 'hooks/b' },
