@@ -83,6 +83,7 @@ function readIds(entry: JsonObject, field: 'groups' | 'users'): ReadonlySet<stri
   if (!isSet(value)) return
   const ids = readList(value)
   demand(ids !== undefined && (ids.length > 0 || typeof value !== 'string'), `${field} must be a list of IDs`)
+  demand(!ids.some(id => /(^|:)(group|private):/.test(id)), `${field} must be bare IDs: 123456, not group:123456`)
   return ids.length > 0 ? new Set(ids) : undefined
 }
 
