@@ -46,7 +46,7 @@ export class Upload {
     content?.on('data', (bytes: Buffer) => {
       size += bytes.length
       this.size += bytes.length
-      if (size > maxFileSize) stream.destroy(new RelayError('too-large', `a file is larger than ${maxFileSize} bytes`))
+      if (size > maxFileSize) stream.destroy(new RelayError('too-large', `a file is larger than ${maxFileSize} bytes: the setting maxUploadSize allows no more`))
     })
     return stream
   }
