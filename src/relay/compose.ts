@@ -162,7 +162,7 @@ async function prepareMedia({ type, link, name }: MediaItem, options: MediaOptio
       // Only a file is shown with its name, and to find that in each of a thousand links takes a while.
       return { type, weight: 0, bytes: undefined, load: () => ({ type, src: link.url, name: name ?? (type === 'file' ? nameOfUrl(link.url) : '') }) }
     case 'data':
-      return prepareData(type, link.base64.length, name ?? 'file', () => link.base64, link.mediaType)
+      return prepareData(type, Buffer.byteLength(link.base64, 'base64'), name ?? 'file', () => link.base64, link.mediaType)
     case 'upload': {
       const file = await options.resolve(link.id)
       return prepareUpload(type, { ...file, name: name ?? file.name }, options)
@@ -178,7 +178,7 @@ function prepareUpload(type: MediaItem['type'], file: StoredFile, { transport, l
     case 'url':
       return { type, weight: 0, bytes: size, load: () => ({ type, src: link(file), name }) }
     case 'base64':
-      return prepareData(type, Math.ceil(size / 3) * 4, name, () => readFile(path, 'base64').catch((cause: unknown) => {
+      return prepareData(type, size, name, () => readFile(path, 'base64').catch((cause: unknown) => {
         throw new RelayError('file-not-found', undefined, { cause })
       }))
   }
@@ -186,15 +186,16 @@ function prepareUpload(type: MediaItem['type'], file: StoredFile, { transport, l
 
 function prepareData(
   type: MediaItem['type'],
-  weight: number,
+  bytes: number,
   name: string,
   read: () => string | Promise<string>,
   mediaType = 'application/octet-stream',
 ): PreparedMedia {
+  const weight = Math.ceil(bytes / 3) * 4
   if (weight > maxWeight) {
     throw new RelayError('too-large', 'the file is too large to travel as base64 (36 MiB): send a link, or set MEDIA_TRANSPORT to url')
   }
-  return { type, weight, bytes: Math.floor(weight * 3 / 4), load: async () => ({ type, src: `data:${mediaType};base64,${await read()}`, name }) }
+  return { type, weight, bytes, load: async () => ({ type, src: `data:${mediaType};base64,${await read()}`, name }) }
 }
 
 /** What a request would become, had it been sent. */

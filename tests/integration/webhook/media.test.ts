@@ -68,6 +68,8 @@ describe('an uploaded file', () => {
         idsOf(await relay.send({ group_id: group, type: 'file', url: id }))
         const { name: shown, sha256: hash } = only(only(relay.simulator.ledger).media)
         assert.deepEqual([shown, hash], [name, sha256(bytes)])
+        const { body: { data } } = await read(await relay.request('/deliveries?limit=1'))
+        assert.match(JSON.stringify(data), /"size":100000}/)
         relay.simulator.clear()
         idsOf(await relay.send({ group_id: group, type: 'image', url: id }))
         assert.equal(only(only(relay.simulator.ledger).media).sha256, sha256(bytes))
