@@ -1,7 +1,9 @@
 import { errors, Formidable } from 'formidable'
+import { isUtf8 } from 'node:buffer'
 import type { EventEmitter } from 'node:events'
 import { unescape } from 'node:querystring'
 import type { Readable, Writable } from 'node:stream'
+import { TextDecoder } from 'node:util'
 import { RelayError } from '../errors'
 
 /** A part of a form. */
@@ -107,6 +109,11 @@ export function parseParameters(header: string): Map<string, string> {
   return parameters
 }
 
+/** A console of Chinese Windows gives curl the name of a file in GBK. */
+function decodeHeader(bytes: Buffer): string {
+  return isUtf8(bytes) ? bytes.toString() : new TextDecoder('gbk').decode(bytes)
+}
+
 /**
  * Reads the file name in a Content-Disposition: `filename*` (RFC 5987), which older Python clients send instead of the plain one, else
  * `filename` (RFC 7578, section 4.2). It is what the client wrote, so it may be empty or hostile.
@@ -115,7 +122,7 @@ export function parseParameters(header: string): Map<string, string> {
  * @returns `undefined` when there is none
  */
 export function parseFileName(disposition: string): string | undefined {
-  const parameters = parseParameters(Buffer.from(disposition, 'latin1').toString())
+  const parameters = parseParameters(decodeHeader(Buffer.from(disposition, 'latin1')))
   const [plain, extended] = [parameters.get('filename'), parameters.get('filename*')]
   const [, text] = /^utf-8'[^']*'(.*)$/i.exec(extended ?? '') ?? []
   if (text !== undefined) return text.replace(/(?:%[0-9a-f]{2})+/gi, escaped => unescape(escaped))

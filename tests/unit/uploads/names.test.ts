@@ -79,6 +79,7 @@ const table: [disposition: string, name: string | undefined][] = [
 
 test('the name of a file is found in its Content-Disposition', () => {
   for (const [disposition, name] of table) assert.equal(parseFileName(bytes(disposition)), name, disposition)
+  assert.equal(parseFileName('form-data; filename="\xb9\xb9\xbd\xa8.txt"'), '构建.txt')
 })
 
 test('a Content-Type is read, in time in proportion to the length of a hostile one', () => {
