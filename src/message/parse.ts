@@ -1,10 +1,11 @@
 import { demand, isErrorCode, RelayError } from '../errors'
+import { safeName } from '../lib/file-name'
 import { printable } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
 import { parseLink, writeLink } from './link'
 import {
-  threadModes, type BotSelector, type Content, type Destinations, type Item, type ParsedItem, type Reply, type SendAt, type Target,
-  type TargetNames, type ThreadMode, type Wishes,
+  threadModes, type BotSelector, type Content, type Destinations, type Item, type MediaItem, type ParsedItem, type Reply, type SendAt,
+  type Target, type TargetNames, type ThreadMode, type Wishes,
 } from './model'
 import { parseDestinations, toPlatform, writeTarget } from './target'
 
@@ -93,10 +94,10 @@ function parseRoute(body: unknown): { bot: BotSelector, target: Target | undefin
   }
 }
 
-/** The field that an item of each type has beside `type`. */
-const ownFields: ReadonlyMap<unknown, string> = new Map(Object.entries({
-  text: 'msg', image: 'url', file: 'url', video: 'url', audio: 'url', at: 'user_id', reply: 'message_id',
-} satisfies Record<Item['type'], string>))
+/** The fields that an item of each type has beside `type`. */
+const ownFields: ReadonlyMap<unknown, readonly string[]> = new Map(Object.entries({
+  text: ['msg'], image: ['url'], file: ['url', 'name'], video: ['url'], audio: ['url'], at: ['user_id'], reply: ['message_id'],
+} satisfies Record<Item['type'], string[]>))
 
 /** The fields of an item of a batch, of a batch, and of a single message, without those that depend on the type. */
 const itemFields: ReadonlySet<string> = new Set(['type'])
@@ -114,23 +115,23 @@ const longestIgnored = 64
 export function ignoredFields(body: unknown): string[] {
   if (!isObject(body)) return []
   const { messages } = body
-  if (!Array.isArray(messages)) return unknownFields(body, singleFields, ownField(body))
+  if (!Array.isArray(messages)) return unknownFields(body, singleFields, ownFieldsOf(body))
   const names = unknownFields(body, batchFields)
   for (const [index, item] of messages.entries()) {
     if (names.length >= maxIgnored) break
-    if (isObject(item)) names.push(...unknownFields(item, itemFields, ownField(item), `messages[${index}].`))
+    if (isObject(item)) names.push(...unknownFields(item, itemFields, ownFieldsOf(item), `messages[${index}].`))
   }
   return names.slice(0, maxIgnored)
 }
 
-function ownField({ type }: JsonObject): string | undefined {
+function ownFieldsOf({ type }: JsonObject): readonly string[] | undefined {
   return ownFields.get(type ?? 'text')
 }
 
-function unknownFields(object: JsonObject, known: ReadonlySet<string>, own?: string, prefix?: string): string[] {
+function unknownFields(object: JsonObject, known: ReadonlySet<string>, own?: readonly string[], prefix?: string): string[] {
   const names: string[] = []
   for (const name of Object.keys(object)) {
-    const isKnown = known.has(name) || name === own
+    const isKnown = known.has(name) || own?.includes(name)
     if (!isKnown && object[name] !== null && object[name] !== '') names.push(name)
   }
   return names.length > 0 ? printNames(names, prefix) : names
@@ -309,7 +310,7 @@ const readers: Readonly<Record<Item['type'], (fields: JsonObject) => Item>> = {
     return { type: 'text', text: msg.toWellFormed() }
   },
   image: ({ url }) => ({ type: 'image', link: readLink(url, 'image') }),
-  file: ({ url }) => ({ type: 'file', link: readLink(url, 'file') }),
+  file: ({ url, name }) => ({ type: 'file', link: readLink(url, 'file'), ...readName(name) }),
   video: ({ url }) => ({ type: 'video', link: readLink(url, 'video') }),
   audio: ({ url }) => ({ type: 'audio', link: readLink(url, 'audio') }),
   at(fields) {
@@ -345,6 +346,13 @@ function addCompanions(main: Item, fields: JsonObject): Item[] {
   const isFit = companions.length === 0 || main.type === 'text' || main.type === 'image'
   demand(isFit, 'at and reply_to go with a text or an image only: send this item without them')
   return [...companions, main]
+}
+
+/** What a file is called in the chat, where it is not the end of its link. */
+function readName(name: unknown = null): Pick<MediaItem, 'name'> {
+  if (name === null || name === '') return {}
+  demand(typeof name === 'string', 'name must be a string')
+  return { name: safeName(name) }
 }
 
 function readLink(url: unknown, type: Item['type']) {

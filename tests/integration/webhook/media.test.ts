@@ -141,7 +141,7 @@ describe('data in the request', () => {
     'DATA: in capitals, with parameters': `DATA:IMAGE/PNG;charset=utf-8;name=x;BASE64,${standard}`,
   }
   for (const [what, url] of Object.entries(forms)) {
-    test(`as ${what} arrives as base64, a file under the name "file"`, async () => {
+    test(`as ${what} arrives as base64, a file under the name "file", or that which it is given`, async () => {
       for (const type of types) {
         relay.simulator.clear()
         idsOf(await relay.send({ group_id: group, type, url }))
@@ -149,6 +149,9 @@ describe('data in the request', () => {
         assert.deepEqual([medium.sha256, medium.source], [sha256(bytes), 'base64'])
         if (type === 'file') assert.equal(medium.name, 'file')
       }
+      relay.simulator.clear()
+      idsOf(await relay.send({ group_id: group, type: 'file', url, name: 'a/周报.pdf' }))
+      assert.equal(only(only(relay.simulator.ledger).media).name, '周报.pdf')
     })
   }
 
