@@ -258,8 +258,10 @@ function formatTime(value: unknown, since: unknown, lang: Language): unknown {
 }
 
 function readTime(value: unknown): Date | undefined {
-  if (typeof value !== 'number' && typeof value !== 'string') return
-  const date = new Date(typeof value === 'string' && /^\d{9,15}$/.test(value) ? Number(value) : value)
+  const time = typeof value === 'string' && /^\d{9,15}$/.test(value) ? Number(value) : value
+  if (typeof time !== 'number' && typeof time !== 'string') return
+  // In milliseconds, what is counted in seconds would be in 1970.
+  const date = new Date(typeof time === 'number' && time < 1e11 ? time * 1000 : time)
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 

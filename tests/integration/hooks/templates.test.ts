@@ -62,8 +62,11 @@ describe('a preview', () => {
     assert.equal((await ask('POST', 'message/preview', { template })).data.text, 'zh-CN: came')
     assert.equal((await ask('GET', 'message')).data.source, 'built-in')
     assert.deepEqual(texts(relay), ['came'])
-    const own = await ask('POST', 'rollout/preview', { template: '{{ app }}', payload: { app: 'shop' } })
-    assert.deepEqual(own.data, { text: 'shop', pictures: [] })
+    const times = { s: 1_795_165_964, text: '1795165964', ms: 1_795_165_964_000, date: '2026-11-20T09:12:44Z' }
+    const own = await ask('POST', 'rollout/preview', {
+      template: '{{ app }} {{ s | time: date }} {{ text | time: s }} {{ ms | time: text }} {{ date | time: ms }}', payload: { app: 'shop', ...times },
+    })
+    assert.match(String(own.data.text), /^shop (\d\d:12)(?: \1){3}$/)
   })
 
   test('takes the name of the event as the header of the sender', async () => {
