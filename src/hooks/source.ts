@@ -68,8 +68,7 @@ export interface Source {
   /** How its callers expect to be answered; in the envelope unless given. */
   readonly shape?: Shape
   /**
-   * The text of its template in a language; absent where that is the file of its name in `templates/`. A template of the operator
-   * replaces either.
+   * The text of its template in a language; absent where that is a file in `templates/`. A template of the operator replaces either.
    */
   readonly template?: (language: Language) => string
   /**

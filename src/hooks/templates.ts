@@ -33,6 +33,8 @@ const maxOutput = 1_000_000
 const racy = 1000
 
 const extension = '.liquid'
+/** The built-in templates that serve other sources as well. */
+const shared: ReadonlyMap<string, string> = new Map([['alertmanager', 'grafana'], ['feishu', 'dingtalk'], ['wecom', 'dingtalk']])
 export const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 export const nameRule = 'its name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit'
 
@@ -149,7 +151,7 @@ export class Templates {
   }
 
   private async readBuiltIn(name: string): Promise<string> {
-    const text = this.builtIn.get(name) ?? await readFile(join(builtIn, name + extension), 'utf8')
+    const text = this.builtIn.get(name) ?? await readFile(join(builtIn, (shared.get(name) ?? name) + extension), 'utf8')
     this.builtIn.set(name, text)
     return text
   }

@@ -90,6 +90,9 @@ function readAlerts(payload: JsonObject, sender: string, pages: readonly string[
     total,
     alerts: named.map(alert => viewOf(alert, common, name, total === 1 ? 2 : 1)),
     more: total - named.length,
+    // What somebody has written in Grafana.
+    title: '',
+    message: '',
     link: [...all.length === 1 ? pages.map(page => first?.[page]) : [], payload.externalURL].map(pageOf).find(page => page !== '') ?? '',
   }
   const { groupKey } = payload

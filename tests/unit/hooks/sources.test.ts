@@ -31,10 +31,10 @@ for (const source of sources) {
       assertSnapshot(source.name === 'github' ? 'github-more' : source.name, texts)
     })
 
-    test('has every field that its template asks for', () => {
+    test('has every field that its template asks for', async () => {
       for (const { request } of fixtures) {
         const reading = source.read(request)
-        if (isEvent(reading)) for (const lang of languages) renderStrictly(source, reading.view, lang)
+        if (isEvent(reading)) for (const lang of languages) await renderStrictly(source, reading.view, lang)
       }
     })
   })

@@ -14,7 +14,6 @@ process.env.TZ = 'Asia/Shanghai'
 
 export const languages: readonly Language[] = ['zh-CN', 'en-US']
 
-const builtIn = join(__dirname, '../../../src/hooks/templates')
 const fixtures = join(__dirname, '../../fixtures/hooks')
 
 /** The host of which the fixtures have pictures that are shown. */
@@ -28,11 +27,13 @@ export async function render(source: Source, view: JsonObject, lang: Language): 
 }
 
 /** Renders as strictly as it gets, to find a variable that its view does not have. */
-export function renderStrictly(source: Source, view: JsonObject, lang: Language): void {
+export async function renderStrictly(source: Source, view: JsonObject, lang: Language): Promise<void> {
   const liquid = new Liquid({ strictFilters: true, strictVariables: true, ownPropertyOnly: true })
   liquid.registerFilter('time', (value: unknown) => value)
   liquid.registerTag('picture', { parse: () => undefined, render: () => undefined })
-  liquid.parseAndRenderSync(readFileSync(join(builtIn, `${source.name}.liquid`), 'utf8'), { ...view, lang })
+  const { template = '' } = await templates.find(source.name) ?? {}
+  assert.notEqual(template, '')
+  liquid.parseAndRenderSync(template, { ...view, lang })
 }
 
 /** What a source is sent: headers and a payload each. */
