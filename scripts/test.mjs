@@ -16,13 +16,16 @@ const share = 8
 const folders = [
   // The tests of the hooks set the time zone of their process.
   'unit/hooks', 'unit', 'docs', 'image', 'platforms', 'simulator', 'integration/commands', 'integration/deliveries', 'integration/hooks',
-  'integration/http', 'integration/onebot', 'integration/onebot-api', 'integration/webhook',
+  'integration/http', 'integration/onebot', 'integration/onebot-api', 'integration/webhook', 'integration',
 ]
 /** Those that take long, and one that looks at what its process has loaded. */
 const alone = [
-  'docs/answers', 'docs/flow', 'docs/plugins', 'integration/commands/flood', 'integration/deliveries/deferred',
-  'integration/deliveries/deliveries', 'integration/deliveries/restart', 'integration/hooks/programs', 'integration/hooks/start',
-  'integration/onebot/forward', 'platforms/discord', 'platforms/kill', 'platforms/lark', 'simulator/page',
+  'docs/answers', 'docs/flow', 'docs/plugins', 'integration/alerts/alerts', 'integration/bot/bot', 'integration/bot/database',
+  'integration/cli/relay', 'integration/commands/flood',
+  'integration/console/flow', 'integration/console/integrations', 'integration/console/keys', 'integration/console/page',
+  'integration/console/send', 'integration/deliveries/deferred', 'integration/deliveries/deliveries', 'integration/deliveries/restart',
+  'integration/hooks/programs', 'integration/hooks/start', 'integration/onebot/forward', 'integration/several-relays/several',
+  'platforms/discord', 'platforms/kill', 'platforms/lark', 'simulator/page',
 ].map(name => `tests/${name}.test.ts`)
 /** The folder whose files share a process with this one. */
 const folderOf = file => alone.includes(file) ? undefined : folders.find(folder => file.startsWith(`tests/${folder}/`))
