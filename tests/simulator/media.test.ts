@@ -13,29 +13,6 @@ const sha256 = createHash('sha256').update(bytes).digest('hex')
 
 const image = (file: string, more = {}): object => ({ type: 'image', data: { file, ...more } })
 
-test('the ledger tells size and hash of the bytes really read, in every form', async t => {
-  const { simulator, client } = await startWithClient(t)
-  const path = join(temporaryFolder(), '图 1.png')
-  await writeFile(path, bytes)
-  const origin = await serve(t, (_, response) => response.end(bytes))
-  const base64 = bytes.toString('base64')
-  await client.call('send_group_msg', {
-    group_id: 123456,
-    message: [
-      image(path), image(pathToFileURL(path).href), image(`base64://${base64}`, { name: 'inline.png' }),
-      image(`data:image/png;base64,${base64}`), image(`${origin}/a/%E5%9B%BE.png?x=1`),
-    ],
-  })
-  const common = { type: 'image', size: bytes.length, sha256 }
-  assert.deepEqual(simulator.ledger[0]?.media, [
-    { ...common, name: '图 1.png', source: 'path' },
-    { ...common, name: '图 1.png', source: 'file' },
-    { ...common, name: 'inline.png', source: 'base64' },
-    { ...common, name: sha256.slice(0, 32), source: 'data' },
-    { ...common, name: '图.png', source: 'http' },
-  ])
-})
-
 test('a link to another machine is recorded but never fetched, nor is a redirect there followed', async t => {
   const { simulator, client } = await startWithClient(t)
   const origin = await serve(t, (request, response) => {

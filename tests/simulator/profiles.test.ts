@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { test } from 'node:test'
 import type { ProfileName } from '../../simulator'
 import { temporaryFolder } from '../support/folder'
-import { serve } from '../support/listen'
 import { record, startWithClient, text, type Client, type Frame } from './support'
 
 // As the sources of the implementations have it.
@@ -95,20 +93,6 @@ for (const profile of names) {
       gocqhttp: { kick: false, status: true, mute: true, allMuted: false, realSeq: false, messageSeq: true },
     }[profile])
   })
-
-  test(`${profile} names itself, and has its histories and its download_file`, async t => {
-    const { client } = await startWithClient(t, { profile })
-    const { data } = await client.call('get_version_info')
-    assert.equal(record(data).app_name, { napcat: 'NapCat.Onebot', llbot: 'LLOneBot', lagrange: 'Lagrange.OneBot', gocqhttp: 'go-cqhttp' }[profile])
-    const known = async (action: string, params: object): Promise<boolean> => (
-      (await client.call(action, params)).retcode !== expected.unknown
-    )
-    assert.deepEqual([
-      await known('get_group_msg_history', { group_id: 123456 }),
-      await known('get_friend_msg_history', { user_id: 10001 }),
-      await known('download_file', { url: 'ftp://nowhere' }),
-    ], { napcat: [true, true, true], llbot: [true, true, true], lagrange: [false, false, false], gocqhttp: [true, false, true] }[profile])
-  })
 }
 
 test('words what really happened as the implementations do', async t => {
@@ -130,43 +114,6 @@ test('words what really happened as the implementations do', async t => {
   ]
   for (const [index, pattern] of patterns.entries()) assert.match(String(wordings[index]), pattern)
 })
-
-const yes = ['file', 'path', 'base64', 'http']
-const forms: Record<ProfileName, Record<'image' | 'record' | 'video' | 'upload', string[]>> = {
-  napcat: { image: [...yes, 'data'], record: [...yes, 'data'], video: [...yes, 'data'], upload: [...yes, 'data'] },
-  llbot: { image: [...yes, 'data'], record: [...yes, 'data'], video: [...yes, 'data'], upload: [...yes, 'data'] },
-  lagrange: { image: yes, record: yes, video: yes, upload: ['path'] },
-  gocqhttp: { image: ['file', 'base64', 'http'], record: ['file', 'base64', 'http'], video: ['file', 'http'], upload: ['path'] },
-}
-
-for (const profile of names) {
-  test(`${profile} takes the file forms of the table and no others`, async t => {
-    const { simulator, client } = await startWithClient(t, { profile })
-    const path = join(temporaryFolder(), 'a.bin')
-    await writeFile(path, 'bytes')
-    const origin = await serve(t, (_, response) => response.end('bytes'))
-    const sources: Record<string, string> = {
-      file: pathToFileURL(path).href,
-      path,
-      base64: 'base64://Ynl0ZXM=',
-      data: 'data:image/png;base64,Ynl0ZXM=',
-      http: `${origin}/a.bin`,
-    }
-    for (const type of ['image', 'record', 'video', 'upload'] as const) {
-      const taken: string[] = []
-      for (const [form, file] of Object.entries(sources)) {
-        const answer = type === 'upload'
-          ? await client.call('upload_group_file', { group_id: 123456, file, name: 'a.bin' })
-          : await client.call('send_group_msg', { group_id: 123456, message: [{ type, data: { file } }] })
-        if (answer.status === 'ok') taken.push(form)
-        else assert.equal(answer.retcode, retcodes[profile].execution)
-      }
-      assert.deepEqual(taken.sort(), forms[profile][type].toSorted(), type)
-    }
-    const { ledger } = simulator
-    assert(ledger.every(({ media }) => media.length === 1 && media[0]?.size === 5))
-  })
-}
 
 test('of a mixed message only the part that stands alone arrives', async t => {
   const path = join(temporaryFolder(), 'a.mp4')
