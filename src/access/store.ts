@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf, RelayError } from '../errors'
 import { inTime, Mutex } from '../lib/async'
-import { isEmbedded, isServerLoaded, silently, unwrap } from '../lib/koishi'
+import { loadedPlaces, placesOf, silently, unwrap } from '../lib/koishi'
 import { printable } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
 import { writeWhole } from '../lib/whole-file'
@@ -198,11 +198,11 @@ export class Made {
 /** Has entries kept in the database of the bot where that is a server, which other relays may share, and otherwise in the data folder. */
 export function openStores(ctx: Context, dataDir: string, all: readonly Made[]): void {
   ctx.on('ready', async () => {
-    if (isServerLoaded(unwrap(ctx.registry))) return
+    if (loadedPlaces(unwrap(ctx.registry)).includes('server')) return
     for (const made of all) await made.open(new FileStore(dataDir, made.name))
   })
   ctx.inject(['database'], inner => {
-    if (isEmbedded(unwrap(inner.database))) return
+    if (!placesOf(unwrap(inner.database)).includes('server')) return
     for (const made of all) void made.open(new TableStore(inner, made.name), new FileStore(dataDir, made.name))
     inner.setInterval(() => {
       for (const made of all) void made.refresh()

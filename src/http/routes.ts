@@ -9,7 +9,7 @@ import { addressOf, credentialsOf } from '../access/origin'
 import type { Refusals } from '../access/refusals'
 import type { Scope } from '../access/scopes'
 import { RelayError, type ErrorCode } from '../errors'
-import type { InFlight } from '../lib/in-flight'
+import type { InFlight } from '../lib/async'
 import { describeError, printable } from '../lib/log'
 import { discardBody, type Received } from './body'
 

@@ -1,28 +1,25 @@
 import { unescape } from 'node:querystring'
+import { codeOf } from '../errors'
 import { onAbort } from './async'
 
-/** The parts of an address to which the relay posts. Only the origin may be logged. */
-export interface Endpoint {
-  /** The address without credentials and fragment. */
-  readonly url: string
-  /** The credentials as an `Authorization` header: `fetch` refuses an address that holds any. */
-  readonly authorization?: string
-  /** Fit for the log: the secret of an incoming webhook is in its path or query. */
-  readonly origin: string
-}
-
-/** Takes an address apart; `undefined` when it is no http(s) link. */
-export function parseEndpoint(address: string): Endpoint | undefined {
+/** Takes apart an address to which the relay posts; `undefined` when it is no http(s) link. */
+export function parseEndpoint(address: string) {
   if (!URL.canParse(address)) return
   const url = new URL(address)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return
-  const { username, password } = url
+  const credentials = [url.username, url.password].map(text => unescape(text)).join(':')
   url.username = url.password = url.hash = ''
-  const credentials = [username, password].map(text => unescape(text)).join(':')
-  // The header of RFC 7617.
-  const authorization = credentials === ':' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`
-  return { url: url.href, origin: url.origin, ...authorization !== undefined && { authorization } }
+  return {
+    /** The address without credentials and fragment. */
+    url: url.href,
+    /** Fit for the log, unlike the rest: the secret of an incoming webhook is in its path or query. */
+    origin: url.origin,
+    /** The credentials as in RFC 7617: `fetch` refuses an address that holds any. */
+    ...credentials !== ':' && { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
+  }
 }
+
+export type Endpoint = NonNullable<ReturnType<typeof parseEndpoint>>
 
 /** A post that was ended because of its time or a stop. The message is the reason. */
 export class PostEnded extends Error {}
@@ -94,9 +91,8 @@ export function networkReason(error: unknown): string {
   if (error instanceof PostEnded) return error.message
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause.message === 'bad port') return 'a port that fetch does not connect to'
-    if (!('code' in cause) || typeof cause.code !== 'string' || !/^\w{1,64}$/.test(cause.code)) continue
-    const { code } = cause
-    return `${reasons.find(([codes]) => codes.test(code))?.[1] ?? 'the exchange failed'} (${code})`
+    const code = codeOf(cause)
+    if (/^[A-Z]\w{0,63}$/.test(code)) return `${reasons.find(([codes]) => codes.test(code))?.[1] ?? 'the exchange failed'} (${code})`
   }
   return 'the exchange failed'
 }

@@ -12,9 +12,8 @@ interface Traced<T> {
  * and makes a send three times as slow.
  */
 export function unwrap<T extends object>(value: T & Traced<T>): T {
-  let bare = value
-  for (let inner = bare[original]; inner; inner = bare[original]) bare = inner
-  return bare
+  const { [original]: inner } = value
+  return inner ? unwrap(inner) : value
 }
 
 type Database = Pick<Context['database'], 'drivers'>
@@ -24,30 +23,22 @@ function placeOf(driver: string): 'memory' | 'file' | 'server' {
   return /memory/i.test(driver) ? 'memory' : /sqlite/i.test(driver) ? 'file' : 'server'
 }
 
-const placesOf = ({ drivers }: Database): string[] => drivers.map(driver => placeOf(driver.constructor.name))
+/** Where the drivers of a database keep their data. One that ends with this process is none for the relay. */
+export const placesOf = ({ drivers }: Database): string[] => drivers.map(driver => placeOf(driver.constructor.name))
 
-/** Whether a database is within this process. */
-export const isEmbedded = (database: Database): boolean => !placesOf(database).includes('server')
-/** Whether it ends with this process: for the relay it is none. */
-export const isVolatile = (database: Database): boolean => placesOf(database).every(place => place === 'memory')
-
-/** Where the drivers that are loaded keep their data: right after the start they are there, and not yet connected. */
-function loadedPlaces(registry: Context['registry']): string[] {
+/** The same of the drivers that are loaded: right after the start they are there, and not yet connected. */
+export function loadedPlaces(registry: Context['registry']): string[] {
   return [...registry.values()].flatMap(({ plugin }) => typeof plugin === 'function' && plugin.prototype instanceof Driver ? placeOf(plugin.name) : [])
 }
-
-/** Whether there is a database, or one that is on its way. */
-export const isDatabaseLoaded = (registry: Context['registry']): boolean => loadedPlaces(registry).some(place => place !== 'memory')
-/** The same for a database server, which relays can share. */
-export const isServerLoaded = (registry: Context['registry']): boolean => loadedPlaces(registry).includes('server')
 
 /** How many statements are under way, and what ends the silence. */
 const silences = new WeakMap<object, { count: number, restores: (() => void)[] }>()
 
 /** Makes a statement, and keeps drivers from writing it to the log where it fails: its values are messages and secrets. */
 export async function silently<T>(database: Database, statement: () => Promise<T>): Promise<T> {
-  const mutes = () => database.drivers.flatMap(({ logger }) => [mute(logger, 'warn'), mute(logger, 'debug')])
-  const silence = silences.get(database) ?? { count: 0, restores: mutes() }
+  const silence = silences.get(database) ?? {
+    count: 0, restores: database.drivers.flatMap(({ logger }) => [mute(logger, 'warn'), mute(logger, 'debug')]),
+  }
   silences.set(database, silence)
   silence.count++
   try {

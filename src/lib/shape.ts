@@ -22,10 +22,7 @@ export const oneOf = <const T>(values: readonly T[]): Shape<T> => (value): value
 /** A field that may be absent. */
 export const optional = <T>(shape: Shape<T>): Shape<T | undefined> => value => value === undefined || shape(value)
 export const nullable = <T>(shape: Shape<T>): Shape<T | null> => value => value === null || shape(value)
-
-export function listOf<T>(shape: Shape<T>): Shape<T[]> {
-  return (value): value is T[] => Array.isArray(value) && value.every(shape)
-}
+export const listOf = <T>(shape: Shape<T>): Shape<T[]> => (value): value is T[] => Array.isArray(value) && value.every(shape)
 
 /** An object with these fields. Others may be there as well: another release may have written them. */
 export function objectOf<T extends object>(fields: { readonly [K in keyof T]-?: Shape<T[K]> }): Shape<T> {

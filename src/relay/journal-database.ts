@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 // Gives the event loop a turn: the statements of an embedded database do not.
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { Mutex } from '../lib/async'
-import { isEmbedded, silently, unwrap } from '../lib/koishi'
+import { placesOf, silently, unwrap } from '../lib/koishi'
 import { printable } from '../lib/log'
 import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
@@ -124,7 +124,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   constructor(ctx: Context, private readonly options: JournalOptions) {
     this.database = unwrap(ctx.database)
     const { drivers } = this.database
-    this.isEmbedded = isEmbedded(this.database)
+    this.isEmbedded = !placesOf(this.database).includes('server')
     this.sqlite = drivers.flatMap(driver => isSqlite(driver) ? [driver] : [])[0]
     defineTables(ctx)
     ctx.on('dispose', () => {

@@ -1,5 +1,5 @@
 import type { Context } from 'koishi'
-import { isDatabaseLoaded, isVolatile, unwrap } from '../lib/koishi'
+import { loadedPlaces, placesOf, unwrap } from '../lib/koishi'
 import { pause, systemClock } from './clock'
 import { nameOfError } from './journal'
 import { DatabaseJournal, type ContentFiles } from './journal-database'
@@ -44,11 +44,11 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
     resolve()
   }))
   app.last = last.then(() => disposed).then(finish)
-  const isLoaded = (): boolean => isDatabaseLoaded(unwrap(ctx.registry))
+  const isLoaded = (): boolean => loadedPlaces(unwrap(ctx.registry)).some(place => place !== 'memory')
   const memory: DataStore = { journal: shared.journal, ownership: new FileOwner(dataDir, systemClock, logger), isStandIn: isLoaded }
   let hasDatabase = false
   ctx.inject(['database'], inner => {
-    if (isVolatile(unwrap(inner.database))) return
+    if (placesOf(unwrap(inner.database)).every(place => place === 'memory')) return
     hasDatabase = true
     const gone = new AbortController()
     const database = databaseOf(inner, started)
