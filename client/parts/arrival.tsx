@@ -4,7 +4,7 @@ import { listOf, textOf, type Fields } from '../fields'
 import { usePolling } from '../poll'
 import { doorOf, type Source } from '../sources'
 import { goTo } from '../state'
-import { texts, writeMoment } from '../texts'
+import { texts, wordFor, writeMoment } from '../texts'
 import { section, stateMark } from './basics'
 import { button } from './elements'
 import { summarize } from './items'
@@ -71,7 +71,7 @@ export const Arrival = defineComponent({
       if (!news.value) return viewWaiting(seen.value.delivery === '' ? t.waiting : t.waitingNext, t.waitingHint(props.label))
       const { at, delivery, refusedFor } = news.value
       const moment = writeMoment(at)
-      if (refusedFor !== undefined) return viewWaiting(t.refused, common.pair(moment, explainRefusal(refusedFor)))
+      if (refusedFor !== undefined) return viewWaiting(t.refused, common.pair(moment, wordFor(t.refusals, refusedFor)))
       if (!delivery) return viewWaiting(t.noMessage, common.pair(moment, t.noMessageHint))
       return section(t.arrived, (
         <div role="status">
@@ -87,9 +87,3 @@ export const Arrival = defineComponent({
     }
   },
 })
-
-/** Why a call was refused, in the language of the page where the page knows it. */
-function explainRefusal(reason: string): string {
-  const known: Partial<Record<string, string>> = texts.value.integrations.refusals
-  return known[reason] ?? reason
-}

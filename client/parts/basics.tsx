@@ -1,7 +1,7 @@
 import type { VNode, VNodeChild } from 'vue'
 import type { Delivery } from '../api'
 import { textOf } from '../fields'
-import { texts } from '../texts'
+import { texts, wordFor } from '../texts'
 
 /** What everybody should see; a screen reader says it. */
 export function notice(kind: 'info' | 'good' | 'bad', text: VNodeChild): VNode {
@@ -50,8 +50,7 @@ export function reasonOf({ results, history }: Pick<Delivery, 'results' | 'histo
 
 /** The state of a delivery, as a word. */
 export function stateWord(delivery: Pick<Delivery, 'state' | 'results'>): string {
-  const words: Partial<Record<string, string>> = texts.value.states
-  return isPartlySent(delivery) ? texts.value.partly : words[delivery.state] ?? delivery.state
+  return isPartlySent(delivery) ? texts.value.partly : wordFor(texts.value.states, delivery.state)
 }
 
 /** The same with a mark before it. */
@@ -61,6 +60,5 @@ export function stateMark(delivery: Pick<Delivery, 'state' | 'results'>): VNode 
 
 /** How an item or a call ended, likewise. */
 export function outcomeMark(outcome: string): VNode {
-  const words: Partial<Record<string, string>> = texts.value.outcomes
-  return <span class={['relay-state', outcome === 'sent' || outcome === 'unanswered' ? outcome : 'failed']}>{words[outcome] ?? outcome}</span>
+  return <span class={['relay-state', outcome === 'sent' || outcome === 'unanswered' ? outcome : 'failed']}>{wordFor(texts.value.outcomes, outcome)}</span>
 }

@@ -1,10 +1,9 @@
 import { numberOf, textOf, type Fields } from '../fields'
-import { texts, writeSize } from '../texts'
+import { texts, wordFor, writeSize } from '../texts'
 
 /** The kind of an item, and its name and size where they are known. */
 export function describeItem({ type, name, size, user_id: user }: Fields): string {
-  const kinds: Partial<Record<string, string>> = texts.value.kinds
-  const parts = [kinds[textOf(type)] ?? textOf(type), textOf(name), textOf(user), size === undefined ? '' : writeSize(numberOf(size))]
+  const parts = [wordFor(texts.value.kinds, textOf(type)), textOf(name), textOf(user), size === undefined ? '' : writeSize(numberOf(size))]
   return texts.value.common.list(parts.filter(Boolean))
 }
 

@@ -3,7 +3,7 @@ import { makeKey, rotateKey, type FreshKey, type Key, type KeyWish } from '../ad
 import { pageName } from '../api'
 import { knownKeys, refreshInventory } from '../inventory'
 import { about } from '../state'
-import { texts } from '../texts'
+import { texts, wordFor } from '../texts'
 import { notice } from './basics'
 import { CopyBlock } from './copy'
 import { bind, button, checkbox, Dialog, FormDialog, inputField, model, optionsOf, selectField } from './elements'
@@ -65,7 +65,6 @@ export const NewKeyDialog = defineComponent({
     }
     const viewFields = (): VNode => {
       const t = texts.value.keys
-      const scopeNames: Partial<Record<string, string>> = t.scopes
       const problem = isAsked.value ? problemsOf(wish).allow : undefined
       return (
         <div>
@@ -75,7 +74,7 @@ export const NewKeyDialog = defineComponent({
             <legend>{t.allow}</legend>
             <div class="relay-checks">
               {(about.value?.scopes ?? []).map(scope => {
-                return checkbox(scopeNames[scope] ?? scope, model(wish.allow.includes(scope), isAllowed => allow(scope, isAllowed)))
+                return checkbox(wordFor(t.scopes, scope), model(wish.allow.includes(scope), isAllowed => allow(scope, isAllowed)))
               })}
             </div>
             {problem && <span class="relay-problem" id="relay-scopes-problem" role="alert">{problem}</span>}

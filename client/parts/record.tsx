@@ -4,7 +4,7 @@ import { curlOf } from '../curl'
 import { numberOf, textOf, textsOf, type Fields } from '../fields'
 import { usePolling } from '../poll'
 import { about } from '../state'
-import { describeHold, explain, texts, writeDuration, writeMoment } from '../texts'
+import { describeHold, explain, texts, wordFor, writeDuration, writeMoment } from '../texts'
 import { fact, isPartlySent, notice, outcomeMark, callerOf, stateMark } from './basics'
 import { button, closeButton, confirm, Drawer, say, type Question } from './elements'
 import { CopyButton } from './copy'
@@ -109,14 +109,13 @@ const RecordContent = defineComponent({
     const { delivery } = props
     const { state, items, history, results, hasContent } = delivery
     const t = texts.value.record
-    const means: Partial<Record<string, string>> = t.means
     const tried = delivery.attempts > 0 ? t.attempts(delivery.attempts) : t.noAttempts
     const sent = results.filter(({ success }) => success === true).length
     const count = Math.max(items.length, ...results.map(({ index }) => numberOf(index) + 1))
     return (
       <div>
         <p class={['relay-notice', isPartlySent(delivery) ? 'doubt' : tones[state] ?? 'info']}>
-          {isPartlySent(delivery) ? t.partly(sent, count) : means[state] ?? state}
+          {isPartlySent(delivery) ? t.partly(sent, count) : wordFor(t.means, state)}
         </p>
         {delivery.hold && <p class="relay-notice doubt">{describeHold(delivery.hold)}</p>}
         {viewFacts(delivery)}
@@ -141,7 +140,6 @@ const RecordContent = defineComponent({
 
 function viewFacts({ id, bot, door, key, createdAt, updatedAt, expiresAt, sendAt, thread, digest, waitedMs, platformMs }: Delivery): VNode {
   const { record: t, deliveries } = texts.value
-  const deeds: Partial<Record<string, string>> = t.deeds
   return (
     <dl class="relay-facts">
       {fact(t.created, writeMoment(createdAt))}
@@ -152,7 +150,7 @@ function viewFacts({ id, bot, door, key, createdAt, updatedAt, expiresAt, sendAt
       {door && fact(deliveries.door, door)}
       {fact(deliveries.key, callerOf({ door, key }))}
       {waitedMs !== undefined && fact(t.waited, writeDuration(waitedMs))}
-      {thread && fact(t.thread, deeds[thread] ?? thread)}
+      {thread && fact(t.thread, wordFor(t.deeds, thread))}
       {digest && fact(t.digest, viewLink(textOf(digest.id), t.inDigest(numberOf(digest.count)), digest.shown === true))}
       {platformMs !== undefined && fact(t.platform, writeDuration(platformMs))}
       {fact(t.id, <span class="mono">{id}</span>, true)}

@@ -6,23 +6,7 @@ import { languageNames, texts } from '../texts'
 import { bind, checkbox, choice, FormDialog, inputField, optionsOf, plain, say, selectField, type InputOptions } from './elements'
 import { TargetPicker } from './target'
 import { useTask } from './task'
-import { formWay, WaysEditor, type FormWay } from './ways'
-
-/** What the form of a target holds. */
-interface Wish {
-  name: string
-  mode: 'all' | 'first'
-  to: string[]
-  ways: FormWay[]
-  after: string
-  goesOnUnknown: boolean
-  digest: string
-  from: string
-  until: string
-  zone: string
-  lang: string
-  bot: string
-}
+import { formWay, WaysEditor } from './ways'
 
 /** Makes a target, or changes one. */
 export const TargetDialog = defineComponent({
@@ -114,19 +98,25 @@ export const TargetDialog = defineComponent({
   },
 })
 
-/** @param chats what a new target begins with */
-function wishOf(target: Target | undefined, chats: readonly string[]): Wish {
+/**
+ * What the form of a target holds at first.
+ *
+ * @param chats what a new target begins with
+ */
+function wishOf(target: Target | undefined, chats: readonly string[]) {
   const { name = '', to = chats, first = [], after = '', goesOnUnknown = false, digest = '', quiet, lang = '' } = target ?? {}
   const parts = to.map(splitAddress)
   /** The bot of all of its addresses. */
   const bot = parts.every(part => part.bot === parts[0]?.bot) ? parts[0]?.bot ?? '' : ''
   const ways = first.length > 0 ? first : [{}, {}]
   return {
-    name, lang, bot, after, goesOnUnknown, digest, mode: first.length > 0 ? 'first' : 'all', ways: ways.map(formWay),
+    name, lang, bot, after, goesOnUnknown, digest, mode: first.length > 0 ? 'first' as const : 'all' as const, ways: ways.map(formWay),
     to: bot === '' ? [...to] : parts.map(({ chat }) => chat),
     from: quiet?.from ?? '', until: quiet?.to ?? '', zone: quiet?.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
   }
 }
+
+type Wish = ReturnType<typeof wishOf>
 
 /** What is wrong with the fields of the form. The relay judges the rest. */
 type Problems = Partial<Record<keyof Wish, string>>

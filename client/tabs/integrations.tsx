@@ -11,7 +11,7 @@ import { useTask, viewProblem } from '../parts/task'
 import { TemplateEditor } from '../parts/template-editor'
 import { groups, ownSource, sourcesOf, type Source } from '../sources'
 import { about, goTo, place } from '../state'
-import { texts } from '../texts'
+import { texts, wordFor } from '../texts'
 
 /** Connects another system: all that are known, or the steps for one of them. */
 export const IntegrationsTab = defineComponent({
@@ -292,7 +292,6 @@ const KeyMaker = defineComponent({
 
 function viewGuide(source: Source, target: string, key: string): VNode {
   const t = texts.value.integrations
-  const names: Partial<Record<string, string>> = t.fields
   const { open, finish } = t.guides[source.guide]
   const { fields, snippet } = source.setup({ url: about.value?.url ?? '', target, key })
   return (
@@ -300,8 +299,8 @@ function viewGuide(source: Source, target: string, key: string): VNode {
       <p>{open}</p>
       {fields.map(([name, value]) => (
         <div class="relay-value">
-          <span class="relay-label">{names[name] ?? name}</span>
-          <CopyBlock text={value} name={names[name] ?? name} />
+          <span class="relay-label">{wordFor(t.fields, name)}</span>
+          <CopyBlock text={value} name={wordFor(t.fields, name)} />
         </div>
       ))}
       {snippet !== undefined && <CopyBlock text={snippet} name={t.snippet} />}

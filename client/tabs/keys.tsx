@@ -10,7 +10,7 @@ import { describeChat, describePolicy } from '../parts/target'
 import { TargetDialog } from '../parts/target-dialog'
 import { usePolling } from '../poll'
 import { about } from '../state'
-import { languageNames, texts, writeMoment } from '../texts'
+import { languageNames, texts, wordFor, writeMoment } from '../texts'
 
 /** Keys and targets: those of the settings, and those that are made and changed here. */
 export const KeysTab = defineComponent({
@@ -94,7 +94,7 @@ function keyRows(all: readonly Key[], usage: readonly Fields[], rotate: (key: Ke
         viewName(key, all),
         key.targets === undefined ? t.everywhere : texts.value.common.list(key.targets.map(describeChat)),
         <span>
-          {texts.value.common.list(key.allow.map(scopeName))}
+          {texts.value.common.list(key.allow.map(scope => wordFor(t.scopes, scope)))}
           <span class="relay-hint">{describeLimits(key)}</span>
         </span>,
         viewExpiry(key.expires),
@@ -121,11 +121,6 @@ function viewMaster(): VNode {
 function describeLimits({ rate, from }: Key): string {
   const { keys: t, common } = texts.value
   return common.list([...rate === undefined ? [] : [t.rateLine(rate)], ...from.length > 0 ? [t.fromLine(common.list(from))] : []])
-}
-
-function scopeName(scope: string): string {
-  const names: Partial<Record<string, string>> = texts.value.keys.scopes
-  return names[scope] ?? scope
 }
 
 /** A name, and whether it is one of the settings, or stands there as well, which then counts in its place. */

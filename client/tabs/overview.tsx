@@ -1,5 +1,5 @@
 import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
-import { call, loadDeliveries, readHold, type Delivery, type Hold, type Reply } from '../api'
+import { call, loadDeliveries, readHold, type Delivery, type Reply } from '../api'
 import { isFields, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
 import { notice, reasonOf, section, stateMark } from '../parts/basics'
@@ -10,19 +10,8 @@ import { describeTarget, viewTarget } from '../parts/target'
 import { ago, Countdown } from '../parts/time'
 import { usePolling } from '../poll'
 import { goTo, type Place } from '../state'
-import { describeHold, explain, explainHold, texts, translate, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
+import { describeHold, explain, explainHold, texts, translate, wordFor, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
 import { capital } from '../texts/reasons'
-
-/** A queue that takes nothing for a while. */
-interface ClosedQueue {
-  id: string
-  bot: string
-  target: string
-  waiting: number
-  until: string
-  reason: string
-  hold: Hold | undefined
-}
 
 /** What is known of the relay as it is now. */
 interface Now {
@@ -129,7 +118,8 @@ export const OverviewTab = defineComponent({
   },
 })
 
-function readQueue(fields: Fields): ClosedQueue {
+/** A queue that takes nothing for a while. */
+function readQueue(fields: Fields) {
   const id = textOf(fields.queue)
   const hold = readHold(fields.held)
   return {
@@ -137,6 +127,8 @@ function readQueue(fields: Fields): ClosedQueue {
     until: hold ? hold.until : textOf(fields.paused_until), reason: textOf(fields.reason),
   }
 }
+
+type ClosedQueue = ReturnType<typeof readQueue>
 
 /** Whether everything works, in one line. */
 function viewHeadline({ reply: { data }, accounts, closed }: Now, isUsed: boolean): VNode {
@@ -241,7 +233,6 @@ function viewChart(bars: Bar[], isMonth: boolean): VNode {
 
 function viewAccounts(accounts: readonly Fields[]): VNode {
   const t = texts.value.overview
-  const words: Partial<Record<string, string>> = t.statuses
   if (accounts.length === 0) return <p>{t.noBots}</p>
   return (
     <ul class="relay-list">
@@ -249,7 +240,7 @@ function viewAccounts(accounts: readonly Fields[]): VNode {
         <li>
           <div class="relay-spread">
             <strong>{`${textOf(platform)}:${textOf(id)}`}</strong>
-            <span class={['relay-state', status === 'online' ? 'sent' : status === 'connecting' ? 'queued' : 'failed']}>{words[textOf(status)] ?? textOf(status)}</span>
+            <span class={['relay-state', status === 'online' ? 'sent' : status === 'connecting' ? 'queued' : 'failed']}>{wordFor(t.statuses, textOf(status))}</span>
           </div>
           <div class="relay-hint">
             {textOf(cause) && `${translate(textOf(cause))} · `}

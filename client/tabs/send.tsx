@@ -12,7 +12,7 @@ import { viewPreview } from '../parts/preview'
 import { describeChat, describeTarget, TargetPicker } from '../parts/target'
 import { freshWord } from '../random'
 import { about, goTo } from '../state'
-import { describeHold, texts, translate, writeSize } from '../texts'
+import { describeHold, texts, translate, wordFor, writeSize } from '../texts'
 
 /** A file that is to be sent. */
 interface Attachment {
@@ -206,13 +206,12 @@ function viewOutcome({ reply, target }: Outcome): VNode {
   const failed = failuresOf(reply)
   // Only what has not left yet has a state.
   const waiting = entries.filter(({ state }) => state !== undefined)
-  const outcomes: Partial<Record<string, string>> = t.outcomes
   return (
     <div>
       {isRight && failed.length + waiting.length === 0 && notice('good', t.send.sent(target))}
       {waiting.map(each => notice('info', viewWaiting(each, target)))}
       {!isRight && failed.length === 0 && notice('bad', t.common.failed(msg))}
-      {failed.map(each => notice('bad', t.common.pair(outcomes[textOf(each.outcome)] ?? textOf(each.outcome), translate(textOf(each.msg)))))}
+      {failed.map(each => notice('bad', t.common.pair(wordFor(t.outcomes, textOf(each.outcome)), translate(textOf(each.msg)))))}
       <div class="relay-row relay-records">{ids.filter(Boolean).map(id => button(t.send.open, () => goTo('deliveries', id), { look: 'link' }))}</div>
     </div>
   )

@@ -9,6 +9,12 @@ export { languageNames, locale, setLocale } from './locale'
 
 /** What the page says, in its language. */
 export const texts = computed<Texts>(() => locale.value === 'zh-CN' ? chinese : english)
+
+/** What the page calls something that the relay names; its name where the page has no word for it. */
+export function wordFor(names: Readonly<Partial<Record<string, string>>>, name: string): string {
+  return names[name] ?? name
+}
+
 /** How long ago a moment was, for somebody who wants to know roughly. */
 export function writeAgo(moment: string): string {
   const seconds = (Date.parse(moment) - Date.now()) / 1000
