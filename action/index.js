@@ -22,6 +22,7 @@ var import_promises2 = require("node:timers/promises");
 // src/lib/shape.ts
 var isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 var fieldsOf = (value) => isObject(value) ? value : {};
+var objectsIn = (value) => Array.isArray(value) ? value.filter(isObject) : [];
 
 // cli/client.ts
 var exits = { sent: 0, accepted: 0, refused: 1, unsent: 2, unanswered: 3, usage: 64, denied: 77 };
@@ -42,9 +43,6 @@ var ConnectionError = class extends Error {
   }
   isDoubtful;
 };
-function listOf(value) {
-  return Array.isArray(value) ? value.filter(isObject) : [];
-}
 function parseServer(given = "", key = "") {
   const url = given.trim();
   if (!/^https?:/i.test(url) || !URL.canParse(url)) throw new UsageError("the address of the relay is missing or wrong: it begins with http:// or https://");
@@ -111,7 +109,7 @@ function outcomeOf(status) {
   return status < 500 ? "usage" : "unanswered";
 }
 function judge({ status, headers, msg, data }) {
-  const parts = [...listOf(data.deliveries), ...listOf(data.results)];
+  const parts = [...objectsIn(data.deliveries), ...objectsIn(data.results)];
   if (status < 300 && parts.length > 0) return judgeParts(parts, data);
   return { outcome: readOutcome(headers["relay-outcome"]) ?? outcomeOf(status), msg, data };
 }
@@ -122,11 +120,11 @@ function judgeParts(parts, data) {
   return { outcome, msg: failed.map(({ target, msg }) => [target, msg].filter(Boolean).join(": ")).join("; "), data };
 }
 function leavesOf(part) {
-  const results = listOf(part.results);
+  const results = objectsIn(part.results);
   return results.length > 0 ? results.map((result) => ({ target: part.target, ...result })) : [part];
 }
 function judgePart(part) {
-  const results = listOf(part.results);
+  const results = objectsIn(part.results);
   if (results.length > 0) return judgeParts(results, part).outcome;
   if (part.success === true) return "state" in part ? "accepted" : "sent";
   return readOutcome(part.outcome) ?? outcomeOf(Number(part.code ?? 500));
@@ -163,7 +161,7 @@ async function attempt(server, request, wait) {
     return {
       result,
       isTold: status < 300 || result.outcome === "refused",
-      isTemporary: temporary.has(status) || listOf(data.deliveries).some(({ code }) => temporary.has(code)),
+      isTemporary: temporary.has(status) || objectsIn(data.deliveries).some(({ code }) => temporary.has(code)),
       ...after !== void 0 && { after: Number(after) || 1 }
     };
   } catch (error) {
@@ -173,8 +171,8 @@ async function attempt(server, request, wait) {
   }
 }
 function idsOf(data) {
-  const parts = [data, ...listOf(data.deliveries)];
-  const leaves = [...parts, ...parts.flatMap((part) => listOf(part.results))];
+  const parts = [data, ...objectsIn(data.deliveries)];
+  const leaves = [...parts, ...parts.flatMap((part) => objectsIn(part.results))];
   const messages = leaves.flatMap(({ message_ids: ids }) => Array.isArray(ids) ? ids.map(String) : []);
   return { deliveries: parts.flatMap(({ delivery_id: id }) => typeof id === "string" ? [id] : []), messages: [...new Set(messages)] };
 }

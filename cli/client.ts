@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { text as readText } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fieldsOf, isObject, type JsonObject as Fields } from '../src/lib/shape'
+import { fieldsOf, isObject, objectsIn as listOf, type JsonObject as Fields } from '../src/lib/shape'
 
 /** The exit codes: by outcome, and as in sysexits.h for wrong usage and missing permission. */
 export const exits = { sent: 0, accepted: 0, refused: 1, unsent: 2, unanswered: 3, usage: 64, denied: 77 } as const
@@ -30,10 +30,6 @@ class ConnectionError extends Error {
     const reason = cause.message || ('code' in cause ? String(cause.code) : cause.name)
     super(`${isDoubtful ? 'the connection to the relay broke before it answered' : 'cannot reach the relay'} (${reason})`)
   }
-}
-
-export function listOf(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 /** Where the relay is, and the key for it. */

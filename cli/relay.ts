@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { version } from '../package.json'
 import { makeBody } from './body'
-import { fieldsOf, type JsonObject as Fields } from '../src/lib/shape'
-import { call, exits, idsOf, judge, judgeParts, judgePart, listOf, parseServer, printable, send, UsageError, type Answer, type Outcome, type Result, type Server } from './client'
+import { fieldsOf, objectsIn as listOf, type JsonObject as Fields } from '../src/lib/shape'
+import { call, exits, idsOf, judge, judgeParts, judgePart, parseServer, printable, send, UsageError, type Answer, type Outcome, type Result, type Server } from './client'
 
 const help = `Usage:
   relay send <to>[,<to>…] [text | -] [options]   send a message; without text, or with -, the text comes from standard input

@@ -1,11 +1,6 @@
-import { isObject, toText, type JsonObject } from '../src/lib/shape'
+import { toText } from '../src/lib/shape'
 
-export { fieldsOf, isObject as isFields, toText as textOf, type JsonObject as Fields } from '../src/lib/shape'
-
-/** The objects of a list; none where there is no list. */
-export function listOf(value: unknown): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
+export { fieldsOf, isObject as isFields, objectsIn as listOf, toText as textOf, type JsonObject as Fields } from '../src/lib/shape'
 
 export function numberOf(value: unknown): number {
   return typeof value === 'number' ? value : 0

@@ -10,6 +10,8 @@ export const isBoolean: Shape<boolean> = value => typeof value === 'boolean'
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
 /** The fields of a JSON object; none for any other value. */
 export const fieldsOf = (value: unknown): JsonObject => isObject(value) ? value : {}
+/** The objects of a list; none where there is no list. */
+export const objectsIn = (value: unknown): JsonObject[] => Array.isArray(value) ? value.filter(isObject) : []
 /** Without the fields that are null: in requests that means absent. */
 export const withoutNull = (fields: JsonObject): JsonObject => (
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))

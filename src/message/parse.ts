@@ -2,6 +2,7 @@ import { demand, isErrorCode, RelayError } from '../errors'
 import { safeName } from '../lib/file-name'
 import { printable } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
+import { isSet } from '../lib/words'
 import { parseLink, writeLink } from './link'
 import {
   threadModes, type BotSelector, type Content, type Destinations, type Item, type MediaItem, type ParsedItem, type Reply, type SendAt,
@@ -301,7 +302,15 @@ function parseItemSafely(value: unknown): ParsedItem {
   }
 }
 
-const readers: Readonly<Record<Item['type'], (fields: JsonObject) => Item>> = {
+/** Reads a picture, video, voice message or file. */
+const media = (type: MediaItem['type']) => ({ url }: JsonObject): Item => {
+  demand(url !== undefined && url !== null && url !== '', `url is required for type ${type}`)
+  demand(typeof url === 'string', 'url must be a string')
+  return { type, link: parseLink(url) }
+}
+
+/** Reads an item of each type from its fields. */
+const readers: ReadonlyMap<unknown, (fields: JsonObject) => Item> = new Map(Object.entries({
   text({ msg }) {
     demand(msg !== undefined && msg !== null, 'msg is required for type text')
     demand(typeof msg === 'string', 'msg must be a string')
@@ -309,10 +318,10 @@ const readers: Readonly<Record<Item['type'], (fields: JsonObject) => Item>> = {
     // UTF-8 has no lone surrogates: the history of the platform would show U+FFFD.
     return { type: 'text', text: msg.toWellFormed() }
   },
-  image: ({ url }) => ({ type: 'image', link: readLink(url, 'image') }),
-  file: ({ url, name }) => ({ type: 'file', link: readLink(url, 'file'), ...readName(name) }),
-  video: ({ url }) => ({ type: 'video', link: readLink(url, 'video') }),
-  audio: ({ url }) => ({ type: 'audio', link: readLink(url, 'audio') }),
+  image: media('image'),
+  file: fields => ({ ...media('file')(fields), ...readName(fields) }),
+  video: media('video'),
+  audio: media('audio'),
   at(fields) {
     const userId = parseId(fields, 'user_id')
     demand(userId !== undefined, `user_id is required for type at: an ID, or "${everybody}" for everybody`)
@@ -323,15 +332,12 @@ const readers: Readonly<Record<Item['type'], (fields: JsonObject) => Item>> = {
     demand(messageId !== undefined, 'message_id is required for type reply')
     return { type: 'reply', messageId }
   },
-}
-
-/** Reads an item of each type from its fields. */
-const readersByType: ReadonlyMap<unknown, (fields: JsonObject) => Item> = new Map(Object.entries(readers))
+} satisfies Record<Item['type'], (fields: JsonObject) => Item>))
 
 /** @param isAlone whether it is a single message, which no mention or reply can be */
 function parseItem(fields: JsonObject, isAlone: boolean): Item {
   const type = fields.type ?? 'text'
-  const read = isAlone && (type === 'at' || type === 'reply') ? undefined : readersByType.get(type)
+  const read = isAlone && (type === 'at' || type === 'reply') ? undefined : readers.get(type)
   demand(read !== undefined, 'type must be text, image, file, video or audio; inside messages, at and reply are allowed as well')
   return read(fields)
 }
@@ -349,14 +355,8 @@ function addCompanions(main: Item, fields: JsonObject): Item[] {
 }
 
 /** What a file is called in the chat, where it is not the end of its link. */
-function readName(name: unknown = null): Pick<MediaItem, 'name'> {
-  if (name === null || name === '') return {}
+function readName({ name }: JsonObject): Pick<MediaItem, 'name'> {
+  if (!isSet(name)) return {}
   demand(typeof name === 'string', 'name must be a string')
   return { name: safeName(name) }
-}
-
-function readLink(url: unknown, type: Item['type']) {
-  demand(url !== undefined && url !== null && url !== '', `url is required for type ${type}`)
-  demand(typeof url === 'string', 'url must be a string')
-  return parseLink(url)
 }

@@ -2,7 +2,7 @@ import { h, type MessageEncoder } from 'koishi'
 import { demand } from '../../errors'
 import { sha256 } from '../../lib/crypto'
 import { unwrap } from '../../lib/koishi'
-import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
+import { fieldsOf, isObject, objectsIn, toText, type JsonObject } from '../../lib/shape'
 import type { Item, Target } from '../../message/model'
 import { toMention, type IncomingSupport } from '../incoming'
 import { BotAccount, type PlatformSupport } from '../koishi'
@@ -21,7 +21,7 @@ const incoming: IncomingSupport = {
     const { event, bot } = messageOf(session)
     if (!event) return
     const { message_type: type, content, mentions } = event
-    const mentioned = Array.isArray(mentions) ? mentions.filter(isObject) : []
+    const mentioned = objectsIn(mentions)
     const names = new Map(mentioned.map(({ key, id }) => [toText(key), toText(fieldsOf(id).open_id)]))
     const body = fieldsOf(parseJson(toText(content)))
     const text = type === 'text' ? withMentions(toText(body.text), names) : type === 'post' ? textOfPost(body, names) : ''
