@@ -13,10 +13,15 @@ export function matchesGlob(pattern: string, text: string): boolean {
   const [start = '', ...parts] = pattern.split('*')
   const end = parts.pop()
   if (end === undefined) return text === pattern
-  // What is left behind each part; nothing once one is not there. The first place that matches leaves the most.
-  const behind = (rest: string, part: string): string[] => rest.includes(part) ? [rest.slice(rest.indexOf(part) + part.length)] : []
-  const last = parts.reduce((found, part) => found.flatMap(rest => behind(rest, part)), [text.slice(start.length)])
-  return text.startsWith(start) && last.some(rest => rest.endsWith(end))
+  if (!text.startsWith(start)) return false
+  let at = start.length
+  // The first place that matches leaves the most for the rest.
+  for (const part of parts) {
+    const place = text.indexOf(part, at)
+    if (place < 0) return false
+    at = place + part.length
+  }
+  return text.length - end.length >= at && text.endsWith(end)
 }
 
 /** Whether a setting holds a value: null and blank text count as absent. */
