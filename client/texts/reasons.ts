@@ -30,7 +30,7 @@ export const sentences: Readonly<Record<string, string>> = {
   'too many messages are waiting for this target': '等待发往该目标的消息太多',
   'this key has reached its message rate': '已达到该密钥的发送频率上限',
   'the message expired before it could be delivered': '消息在送达之前已过期',
-  'dropped by an operator while it was waiting': '等待时被管理员丢弃',
+  'dropped by an operator while it was waiting': '等待时被手动丢弃',
   'withdrawn while it was waiting': '等待时被取消',
   'the caller went away while its message was waiting': '消息还在等待时，调用方断开了连接',
   'the relay is stopping': '插件正在停止',

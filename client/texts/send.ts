@@ -26,7 +26,7 @@ export const chinese: typeof english = {
     removeShort: '移除', remove: name => `移除 ${name}`,
     preview: '预览', send: '发送', previewTitle: '预览',
     nothingSent: '尚未发送。', to: (target, bot) => `经由 ${bot} 发往 ${target}`,
-    sent: target => `已发送到 ${target}。`, accepted: target => `已接收，尚未发送到 ${target}。`,
+    sent: target => `已发送到 ${target}。`, accepted: target => `已接受，尚未发送到 ${target}。`,
     unreadable: name => `无法读取 ${name}：文件已被修改或删除，请重新选择。`,
     needTarget: '请选择目标。', needContent: '请输入文本或选择文件。',
     open: '打开记录', message: index => `第 ${index} 条消息`,
