@@ -1,3 +1,5 @@
+import type { Texts } from './texts/all'
+
 /** What a source is set up with. */
 export interface Parts {
   /** Address of the relay with its prefix. */
@@ -6,6 +8,8 @@ export interface Parts {
   target: string
   /** The key; for a source that signs, the secret. */
   key: string
+  /** Those of the snippets, in the language of the page. */
+  words: Texts['integrations']['words']
 }
 
 /** What is entered where: fields of a form, or a text to paste. */
@@ -92,31 +96,31 @@ const known: readonly Source[] = [
   robot('sentry', 'Sentry', { group: 'monitoring', guide: 'sentry', event: ['sentry-hook-resource', 'event_alert'] }),
   {
     name: 'curl', label: 'curl', group: 'scripts', guide: 'curl', scope: 'send',
-    setup: parts => ({ fields: [], snippet: `curl -d "Hello" -H "Authorization: Bearer ${parts.key}" "${sendTo(parts)}"` }),
+    setup: parts => ({ fields: [], snippet: `curl -d "${parts.words.hello}" -H "Authorization: Bearer ${parts.key}" "${sendTo(parts)}"` }),
   },
   {
     name: 'shell', label: 'Shell', group: 'scripts', guide: 'shell', scope: 'send',
     setup: parts => ({ fields: [], snippet: `RELAY_KEY='${parts.key}'
 RELAY_URL='${sendTo(parts)}'
 
-# A line of text
-curl -d "Backup finished" ${bearer} "$RELAY_URL"
+# ${parts.words.line}
+curl -d "${parts.words.done}" ${bearer} "$RELAY_URL"
 
-# The last lines that a program prints
+# ${parts.words.output}
 make 2>&1 | tail -50 | curl --data-binary @- ${bearer} "$RELAY_URL"
 
-# A picture or a file
+# ${parts.words.file}
 curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
   },
   {
     name: 'github-actions', label: 'GitHub Actions', group: 'ci', guide: 'actions', scope: 'send',
-    setup: parts => ({ fields: [['RELAY_KEY', parts.key]], snippet: `- name: Notify the chat
+    setup: parts => ({ fields: [['RELAY_KEY', parts.key]], snippet: `- name: ${parts.words.step}
   if: failure()
   continue-on-error: true
   env:
     RELAY_KEY: \${{ secrets.RELAY_KEY }}
     TEXT: |-
-      \${{ github.repository }}: \${{ github.workflow }} failed on \${{ github.ref_name }}
+      \${{ github.repository }}: ${parts.words.failed('${{ github.workflow }}', '${{ github.ref_name }}')}
       \${{ github.server_url }}/\${{ github.repository }}/actions/runs/\${{ github.run_id }}
   run: >-
     ${patient}
@@ -138,7 +142,7 @@ curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
     - >-
       ${patient}
       ${bearer} -H "Idempotency-Key: gitlab/$CI_PIPELINE_ID/notify"
-      --data-raw "$CI_PROJECT_PATH: $CI_COMMIT_REF_NAME failed $CI_PIPELINE_URL" "${sendTo(parts)}"` }),
+      --data-raw "${parts.words.failed('$CI_PROJECT_PATH', '$CI_COMMIT_REF_NAME')} $CI_PIPELINE_URL" "${sendTo(parts)}"` }),
   },
   {
     name: 'jenkins', label: 'Jenkins', group: 'ci', guide: 'jenkins', scope: 'send',
@@ -148,7 +152,7 @@ curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
       sh returnStatus: true, script: '''
         ${patient} \\\\
           ${bearer} -H "Idempotency-Key: $(echo "$BUILD_TAG" | sha256sum | cut -c 1-64)" \\\\
-          --data-raw "$JOB_NAME #$BUILD_NUMBER failed $BUILD_URL" "${sendTo(parts)}"
+          --data-raw "${parts.words.failed('$JOB_NAME #$BUILD_NUMBER')} $BUILD_URL" "${sendTo(parts)}"
       '''
     }
   }
@@ -168,11 +172,11 @@ curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
   },
   {
     name: 'onebot', label: 'OneBot 11', group: 'other', guide: 'onebot', scope: 'onebot',
-    setup: ({ url, target, key }) => {
+    setup: ({ url, target, key, words }) => {
       const [, kind, id] = /^(?:\w+:)?(group|private):([^,]+)$/.exec(target) ?? []
       const call = kind === 'private'
-        ? `user_id=${id} -d message=Hello "${url}/onebot/send_private_msg"`
-        : `group_id=${id} -d message=Hello "${url}/onebot/send_group_msg"`
+        ? `user_id=${id} -d message=${words.hello} "${url}/onebot/send_private_msg"`
+        : `group_id=${id} -d message=${words.hello} "${url}/onebot/send_group_msg"`
       return {
         fields: [['HTTP API', `${url}/onebot`], ['Access token', key]],
         ...id !== undefined && { snippet: `curl -H "Authorization: Bearer ${key}" -d ${call}` },

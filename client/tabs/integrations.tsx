@@ -293,7 +293,7 @@ const KeyMaker = defineComponent({
 function viewGuide(source: Source, target: string, key: string): VNode {
   const t = texts.value.integrations
   const { open, finish } = t.guides[source.guide]
-  const { fields, snippet } = source.setup({ url: about.value?.url ?? '', target, key })
+  const { fields, snippet } = source.setup({ url: about.value?.url ?? '', target, key, words: t.words })
   return (
     <div>
       <p>{open}</p>

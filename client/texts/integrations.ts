@@ -18,7 +18,15 @@ export const english = {
     setup: (source: string) => `Set up ${source}`,
     setupWaits: 'Choose a target and a key: the finished address appears here.',
     private: 'This address only works on this machine. For callers elsewhere, set selfUrl (WEBHOOK_SELF_URL) to an address that they can reach, in this plugin or in Koishi\'s server plugin.',
-    snippet: 'Paste this', fields: { 'HTTP API': 'HTTP API address' },
+    snippet: 'Paste this',
+    fields: {
+      'HTTP API': 'HTTP API address', 'Target URL': 'Target URL', 'POST Content Type': 'POST Content Type',
+      'Request Body': 'Request Body', 'Additional Headers': 'Additional Headers',
+    },
+    words: {
+      hello: 'Hello', line: 'A line of text', done: 'Backup finished', output: 'The last lines that a program prints', file: 'A picture or a file',
+      step: 'Notify the chat', failed: (what: string, branch?: string) => branch === undefined ? `${what} failed` : `${what} failed on ${branch}`,
+    },
     guides: {
       curl: { open: 'Run this in a shell:', finish: 'The answer has "code":0, and the message appears below.' },
       shell: { open: 'Use these lines in your script:', finish: 'Run the script. Its first message appears below.' },
@@ -97,7 +105,15 @@ export const chinese: typeof english = {
     setup: source => `设置 ${source}`,
     setupWaits: '选择目标和密钥后，这里会给出完整地址。',
     private: '此地址只能在本机使用。若要从别处调用，请把本插件的 selfUrl（WEBHOOK_SELF_URL）或 Koishi server 插件的 selfUrl 设为调用方可以访问的地址。',
-    snippet: '粘贴以下内容', fields: { 'HTTP API': 'HTTP API 地址' },
+    snippet: '粘贴以下内容',
+    fields: {
+      'HTTP API': 'HTTP API 地址', 'Target URL': '目标 URL', 'POST Content Type': 'POST 内容类型',
+      'Request Body': '请求体', 'Additional Headers': '额外 Header',
+    },
+    words: {
+      hello: '你好', line: '一行文本', done: '备份完成', output: '程序输出的最后几行', file: '图片或文件',
+      step: '通知群聊', failed: (what, branch) => branch === undefined ? `${what} 失败` : `${what} 在 ${branch} 上失败`,
+    },
     guides: {
       curl: { open: '在终端中运行：', finish: '响应中包含 "code":0，消息会显示在下方。' },
       shell: { open: '在脚本中使用：', finish: '运行脚本，第一条消息会显示在下方。' },

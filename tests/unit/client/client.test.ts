@@ -26,7 +26,7 @@ test('a command for curl says what is asked for, whatever quotes are in it', () 
 
 test('a source is set up with the address, the target and the key, each where it belongs', () => {
   const sources = sourcesOf(['github', 'deploys'])
-  const parts = { url: 'https://relay.example.com/r', target: 'group:1', key: 'a-key' }
+  const parts = { url: 'https://relay.example.com/r', target: 'group:1', key: 'a-key', words: english.integrations.words }
   for (const [name, ...values] of [
     ['github', 'https://relay.example.com/r/hooks/github/group:1', 'application/json', 'a-key'],
     ['dingtalk', 'https://relay.example.com/r/hooks/dingtalk/group:1?access_token=a-key'],
@@ -44,11 +44,16 @@ test('a source is set up with the address, the target and the key, each where it
   }
 })
 
-test('what is pasted into Alertmanager and GitHub Actions is YAML, and into a shell a script', () => {
-  const parts = { url: 'https://relay.example.com', target: 'ops', key: 'a-key' }
-  const snippetOf = (name: string): string => sourcesOf([]).find(each => each.name === name)?.setup(parts).snippet ?? ''
-  for (const name of ['alertmanager', 'github-actions', 'gitlab-ci']) assert(load(snippetOf(name)), name)
-  for (const name of ['curl', 'shell', 'onebot']) execFileSync('sh', ['-n', '-c', snippetOf(name)])
+test('what is pasted into Alertmanager and GitHub Actions is YAML, into a shell a script, and it writes in the language of the page', () => {
+  for (const { integrations: { words } } of [english, chinese]) {
+    const parts = { url: 'https://relay.example.com', target: 'group:1', key: 'a-key', words }
+    const snippetOf = (name: string): string => sourcesOf([]).find(each => each.name === name)?.setup(parts).snippet ?? ''
+    for (const name of ['alertmanager', 'github-actions', 'gitlab-ci']) assert(load(snippetOf(name)), name)
+    for (const name of ['curl', 'shell', 'onebot']) execFileSync('sh', ['-n', '-c', snippetOf(name)])
+    for (const name of ['curl', 'shell', 'github-actions', 'gitlab-ci', 'jenkins', 'onebot']) {
+      assert.equal(/\p{Script=Han}/u.test(snippetOf(name)), words === chinese.integrations.words, name)
+    }
+  }
 })
 
 /** All texts by their paths, those of functions with the number of their parameters. */
