@@ -83,7 +83,7 @@ const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
       over: '消息转发：以下账号已重新上线：',
     },
     restricted: {
-      firing: '消息转发：以下账号发出的消息没有人能看到，虽然平台已接受：',
+      firing: '消息转发：平台接受了以下账号的消息，但没有人能看到：',
       advice: '账号可能被风控：请登录该账号查看，并减少发送。在有消息送达之前，每次只发一条。',
       over: '消息转发：以下账号的消息又能送达了：',
     },
