@@ -59,6 +59,11 @@ describe('docs/openapi.yaml', () => {
     assert.deepEqual(found, [])
   })
 
+  test('gives no field of a body a default: generators would make callers send it', () => {
+    const found = [...objectsBelow('', document)].filter(({ pointer, value }) => 'default' in value && !/\/(?:parameters|responses)/.test(pointer))
+    assert.deepEqual(found.map(({ pointer }) => pointer), [])
+  })
+
   test('has references that lead somewhere, and no component that nothing refers to', () => {
     const used = new Set<string>()
     for (const { pointer, value: { $ref: reference } } of objectsBelow('', document)) {
