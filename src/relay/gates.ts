@@ -28,8 +28,8 @@ interface Gate {
   reason: string | undefined
   pausedUntil: number
   lastSent: number
-  /** When a message left that the next digest has to wait for. */
-  digestedAt: number
+  /** When a message left that the next digest has to wait for, by the times of digests: a short one does not delay a long one. */
+  readonly digestedAt: Map<number, number>
   hold: Hold | undefined
   heldAt: number
   /** How often the platform was asked, or the head tried, since the lane is held. */
@@ -110,14 +110,15 @@ export class Gates {
     if (quiet !== undefined) return { kind: 'quiet', until: quiet }
     const digest = isAlone || members ? undefined : digestOf(delivery)
     if (digest === undefined) return
-    const rest = (this.memory.gates.get(name)?.digestedAt ?? -Infinity) + digest - clock.now()
+    const rest = (this.memory.gates.get(name)?.digestedAt.get(digest) ?? -Infinity) + digest - clock.now()
     // A time since the epoch has no room for the fractions of the monotonic clock.
     return rest > 0 ? { kind: 'digest', until: wall + Math.ceil(rest) } : undefined
   }
 
-  /** A delivery has left, from which on the time of its digest counts. */
-  digested(name: string, delivery: Delivery): void {
-    if (digestOf(delivery) !== undefined) this.gate(name).digestedAt = this.context.clock.now()
+  /** Deliveries have left, from which on the time of their digests counts. */
+  digested(name: string, deliveries: readonly Delivery[]): void {
+    const { digestedAt } = this.gate(name)
+    for (const digest of deliveries.map(digestOf)) if (digest !== undefined) digestedAt.set(digest, this.context.clock.now())
   }
 
   /** How long a lane is paused, in milliseconds. */
@@ -130,7 +131,8 @@ export class Gates {
     const { clock, lane: { pauseFor } } = this.context
     const { failures, hold, digestedAt, lastSent, pausedUntil } = this.gate(lane.name)
     const failedUntil = failures > 0 ? Math.max(lastSent, pausedUntil) + Math.max(pauseFor, leastMemory) : -Infinity
-    return hold !== undefined || this.rest(lane) > 0 || Math.max(digestedAt + longestDigest, failedUntil) > clock.now()
+    const digestUntil = Math.max(...digestedAt.values()) + longestDigest
+    return hold !== undefined || this.rest(lane) > 0 || Math.max(digestUntil, failedUntil) > clock.now()
   }
 
   forget(name: string): void {
@@ -340,7 +342,7 @@ export class Gates {
     const known = gates.get(name)
     if (known) return known
     const gate: Gate = {
-      failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: -Infinity,
+      failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: new Map(),
       hold: undefined, heldAt: -Infinity, tries: 0, nextTry: -Infinity,
     }
     gates.set(name, gate)

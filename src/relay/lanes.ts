@@ -101,9 +101,10 @@ export class Lanes {
 
   /** Whether something is before a delivery in its lane after which the time of its digest begins. */
   awaitsDigest(delivery: Delivery): boolean {
-    if (digestOf(delivery) === undefined) return false
+    const digest = digestOf(delivery)
+    if (digest === undefined) return false
     const { leaving, places } = this.open(delivery)
-    return [...leaving ? [leaving] : [], ...places].some(({ active }) => digestOf(active.delivery) !== undefined)
+    return [...leaving ? [leaving] : [], ...places].some(({ active }) => digestOf(active.delivery) === digest)
   }
 
   /** The delivery is on disk: it may leave. */
@@ -416,15 +417,15 @@ export class Lanes {
     const { chats, deliveries, gates, stop, digest: { backlog } } = this.context
     const { id, flow, deferred } = active.delivery
     const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
+    const members = deliveries.membersOf(active.delivery)
     if (mayHaveArrived) {
       const isLate = ({ active, since }: Place): boolean => since !== undefined && joins(active.delivery, lane.delay)
-      gates.digested(lane.name, active.delivery)
+      gates.digested(lane.name, [active, ...members].map(({ delivery }) => delivery))
       if (lane.delay && lane.places.filter(isLate).length <= backlog) lane.delay = undefined
     }
     const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
     const { last } = failure ?? {}
     if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(lane, lane.places, last.toRelayError())
-    const members = deliveries.membersOf(active.delivery)
     if (members.length > 0 && !mayHaveArrived && !stop.aborted) {
       const isOfChat = !waits && failure?.last.isAboutTarget === true
       await this.dissolve(lane, active, members, !waits, isOfChat ? failure.toRelayError() : undefined)

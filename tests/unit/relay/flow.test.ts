@@ -218,6 +218,22 @@ describe('a digest', () => {
     }
   })
 
+  test('waits for its own time where the same chat has a shorter one by another name, and for that of no other', async () => {
+    const core = await Core.ready()
+    const builds = { name: 'builds', digest: 2 * minute }
+    for (const text of ['build 1', 'build 2']) {
+      void core.later(text, { policy: builds })
+      await core.run(100)
+    }
+    for (let count = 0; count < 20; count++) {
+      void core.later(`alarm ${count}`, { policy: digest })
+      await core.run(10_000)
+    }
+    assert.deepEqual(core.called.slice(0, 2), ['build 1', 'alarm 0'])
+    const [, late] = core.port.calls.filter(({ text }) => text.includes('build'))
+    assert.deepEqual([late?.text.includes('build 2'), Math.round((late?.at ?? 0) / minute)], [true, 2])
+  })
+
   test('takes no pictures, which wait for none', async () => {
     const core = await Core.ready()
     const picture = { items: [{ type: 'image', link: { kind: 'remote', url: 'http://x/a' } }] } as const
