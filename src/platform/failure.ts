@@ -1,5 +1,6 @@
 import { networkReason } from '../lib/endpoint'
 import { fieldsOf } from '../lib/shape'
+import type { CauseId } from '../message/causes'
 import { SendError, type SendFailure } from './port'
 
 const maxWordingLength = 200
@@ -86,6 +87,14 @@ export function classifyThrown(error: unknown, otherwise: 'refused' | 'unanswere
 /** Rethrows the error of an adapter as a SendError. */
 export function throwClassified(error: unknown): never {
   throw classifyThrown(error)
+}
+
+/** For `catch`: a value in place of a failure with this cause. */
+export function forgive<T>(cause: CauseId, value: T): (error: unknown) => T {
+  return error => {
+    if (error instanceof SendError && error.causeId === cause) return value
+    throw error
+  }
 }
 
 /**

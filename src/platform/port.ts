@@ -151,7 +151,7 @@ export interface Message {
    * Asks the platform for the last so many messages of the chat. Absent where it has no history.
    *
    * @returns `undefined` where this message cannot be looked for
-   * @throws SendError when there is no connection, or no answer
+   * @throws SendError when there is no connection, no answer, or a failure
    */
   history?(count: number): Promise<HistoryPage | undefined>
 }

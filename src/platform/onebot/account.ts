@@ -63,7 +63,7 @@ class OneBotAccount extends BotAccount {
   }
 
   async recall(_target: Target, messageId: string): Promise<void> {
-    readData(await this.ask('delete_msg', { message_id: toNumber(messageId) }))
+    await this.ask('delete_msg', { message_id: toNumber(messageId) })
   }
 
   groups(): Promise<Contact[]> {
@@ -83,10 +83,10 @@ class OneBotAccount extends BotAccount {
   }
 
   /**
-   * Makes a call that sends nothing.
+   * Makes a call that sends nothing, and reads the data of its answer.
    *
-   * @throws SendError when there is no connection; when the answer takes longer than the adapter waits for one, or the bot goes offline
-   *   before it, whether its connection closes or not
+   * @throws SendError for a failure; when there is no connection; when the answer takes longer than the adapter waits for one, or the bot
+   *   goes offline before it, whether its connection closes or not
    */
   async ask(action: string, params: JsonObject): Promise<unknown> {
     this.demandConnection()
@@ -96,13 +96,11 @@ class OneBotAccount extends BotAccount {
       const timer = setTimeout(() => reject(new SendError('unanswered')), responseTimeout(this.bot))
       ends.push(() => clearTimeout(timer), this.onOffline(() => reject(new SendError('unanswered', 'the connection was lost'))))
     })
-    return Promise.race([request(action, params), lost]).catch(throwClassified).finally(() => {
-      for (const end of ends) end()
-    })
+    return Promise.race([request(action, params), lost]).then(readData).catch(throwClassified).finally(() => ends.forEach(end => end()))
   }
 
   private async list(action: string, read: (entry: JsonObject) => Record<keyof Contact, unknown>): Promise<Contact[]> {
-    const contacts = readList(readData(await this.ask(action, {}))).map(read)
+    const contacts = readList(await this.ask(action, {})).map(read)
     return contacts.map(({ id, name }) => ({ id: toText(id), name: toText(name) })).filter(({ id }) => id !== '')
   }
 }
@@ -178,7 +176,7 @@ class OneBotMessage extends BotMessage<OneBotAccount> {
     const [action, chat] = kind === 'group' ? ['get_group_msg_history', 'group_id'] : ['get_friend_msg_history', 'user_id']
     // NapCat leaves out the links of pictures and files and the contents of forwarded messages, which cost it time. Others ignore this.
     const params = { [chat]: toNumber(id), count, disable_get_url: true, parse_mult_msg: false }
-    return readHistory(await account.ask(action, params), account.selfId, content)
+    return readHistory(account.ask(action, params), account.selfId, content)
   }
 
   /** What the last call sent; `undefined` when only the adapter's encoder knows it. */

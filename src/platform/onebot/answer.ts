@@ -4,11 +4,8 @@ import { SendError, type Receipt } from '../port'
 import { classify } from '../qq'
 import { unreadable } from '../web'
 
-/** A whole answer: success with data, or a failure. */
-export type Answer = { isOk: true, data: unknown } | { isOk: false, failure: SendError }
-
 /**
- * Reads the whole answer to a call.
+ * Reads the data of the whole answer to a call.
  *
  * In OneBot 11 `status` and `retcode` say the same twice: `ok` and 0, `async` and 1, or `failed` and another number. The answer counts when
  * `retcode` is a number and `status`, if present, agrees with it. Only with `failed` is 1 a failure. A failed upload of Lagrange has its
@@ -16,28 +13,21 @@ export type Answer = { isOk: true, data: unknown } | { isOk: false, failure: Sen
  * Sources: https://github.com/botuniverse/onebot-11/blob/master/communication/http.md; LagrangeDev/Lagrange.Core, branch v1,
  * `Lagrange.OneBot/Core/Operation/File/UploadGroupFileOperation.cs`
  *
- * @throws SendError `unanswered` for an answer that is neither a success nor a failure
+ * @throws SendError for a failure; `unanswered` for an answer that is neither a success nor a failure
  */
-export function readAnswer(answer: unknown): Answer {
+export function readData(answer: unknown): unknown {
   const { status: given, retcode, data, wording, message, msg } = fieldsOf(answer)
   // Without a status the code alone counts.
   const status = given ?? ''
   if (status === 'async') throw new SendError('unanswered', 'the platform carries it out later and does not tell how that ends')
-  if (retcode === 0 && (status === 'ok' || status === '')) return { isOk: true, data }
+  if (retcode === 0 && (status === 'ok' || status === '')) return data
   const code = Number.isInteger(retcode) ? Number(retcode) : 0
   const isFailure = code !== 0 && (status === 'failed' || (typeof status === 'string' && status !== 'ok' && code !== 1))
   if (!isFailure) throw unreadable()
   const texts = [wording, message, msg, status === 'failed' ? '' : status].map(toText).filter(Boolean)
   const { outcome = 'refused', cause: causeId, isFinal } = classify(code, texts.join('\n')) ?? {}
-  if (outcome === 'sent') return { isOk: true, data: undefined }
-  return { isOk: false, failure: new SendError(outcome, cleanWording(texts[0] ?? '') ?? `retcode ${code}`, { causeId, isFinal }) }
-}
-
-/** Reads the data of a success. @throws SendError */
-export function readData(answer: unknown): unknown {
-  const read = readAnswer(answer)
-  if (!read.isOk) throw read.failure
-  return read.data
+  if (outcome === 'sent') return
+  throw new SendError(outcome, cleanWording(texts[0] ?? '') ?? `retcode ${code}`, { causeId, isFinal })
 }
 
 /** Reads the answer to a send. @throws SendError */

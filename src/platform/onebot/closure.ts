@@ -3,9 +3,10 @@ import { inTime } from '../../lib/async'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import type { Target } from '../../message/model'
+import { forgive } from '../failure'
 import type { Closure, Port } from '../port'
 import { requestOf, type Request } from './adapter'
-import { readAnswer, toNumber } from './answer'
+import { readData, toNumber } from './answer'
 import { eventOf } from './message'
 
 /** How long the platform may take to tell what the bot may do in a group, in milliseconds. */
@@ -58,7 +59,7 @@ export function hearClosures(ctx: Context, callback: Parameters<Port['onChat']>[
     const isOpen = event.sub_type === 'lift_ban'
     const target: Target = { kind: 'group', id }
     // The bot may be muted besides, or everybody. Of what has ended, the answer may be old; LuckyLilliaBot refuses until it knows.
-    const left = isOpen ? await inTime(async () => askClosure(requestOf(bot), bot.selfId, target), roleTime) : undefined
+    const left = isOpen ? await inTime(async () => askClosure(asking(bot), bot.selfId, target), roleTime) : undefined
     const isExempt = !isOpen && isEverybody && await mayAlwaysSpeak(bot, id)
     // Another notice may have come meanwhile.
     if (last.get(chat) !== event) return
@@ -78,7 +79,7 @@ export function hearClosures(ctx: Context, callback: Parameters<Port['onChat']>[
 
 /** Whether the bot is one of those who may speak while everybody is muted. */
 async function mayAlwaysSpeak(bot: Bot, group: string): Promise<boolean> {
-  const member = await inTime(async () => memberInfo(requestOf(bot), bot.selfId, group), roleTime)
+  const member = await inTime(async () => memberInfo(asking(bot), bot.selfId, group), roleTime)
   return isPrivileged(member?.role)
 }
 
@@ -93,8 +94,11 @@ function memberInfo(request: Request, selfId: string, group: string): Promise<Js
 
 /** Asks for some fields; there are none where the platform does not know the action. @throws SendError */
 async function ask(request: Request, action: string, params: JsonObject): Promise<JsonObject> {
-  const answer = readAnswer(await request(action, params))
-  if (answer.isOk) return fieldsOf(answer.data)
-  if (answer.failure.causeId === 'unknown-action') return {}
-  throw answer.failure
+  return fieldsOf(await request(action, params).catch(forgive('unknown-action', undefined)))
+}
+
+/** Makes calls, and reads the data of their answers. */
+function asking(bot: Bot): Request {
+  const request = requestOf(bot)
+  return (action, params) => request(action, params).then(readData)
 }

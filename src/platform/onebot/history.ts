@@ -2,9 +2,9 @@ import type { Context } from 'koishi'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import type { Target } from '../../message/model'
+import { forgive } from '../failure'
 import { Reported, toPage } from '../history'
-import { SendError, type HistoryPage, type Report } from '../port'
-import { readAnswer } from './answer'
+import type { HistoryPage, Report } from '../port'
 import { eventOf, isSameContent, readContent, type Content } from './message'
 
 /** The reports of each app. They outlive a reload of the plugin, because calls under way do. */
@@ -45,20 +45,16 @@ export function chatOf(selfId: string, { kind, id }: Target): string {
 }
 
 /**
- * Reads the whole answer to a question for the history of a chat.
+ * Reads the history of a chat.
  *
+ * @param asked the data of the answer to a question for it
  * @param content the content of the message that is looked for
  * @returns `undefined` when there is no history: the action is unknown, its data has an unknown form, or the last messages are missing
- * @throws SendError `unanswered` for any other failure, which may be a passing one, and for an answer that cannot be read
+ * @throws SendError for any other failure, which may be a passing one
  */
-export function readHistory(answer: unknown, selfId: string, content: Content): HistoryPage | undefined {
-  const read = readAnswer(answer)
-  if (!read.isOk) {
-    if (read.failure.causeId === 'unknown-action') return
-    if (read.failure.causeId === 'empty-chat') return { own: [], oldest: Infinity, isReadable: true }
-    throw new SendError('unanswered')
-  }
-  const { messages } = fieldsOf(read.data)
+export async function readHistory(asked: Promise<unknown>, selfId: string, content: Content): Promise<HistoryPage | undefined> {
+  const data = await asked.catch(forgive('empty-chat', { messages: [] })).catch(forgive('unknown-action', undefined))
+  const { messages } = fieldsOf(data)
   if (!Array.isArray(messages)) return
   // LuckyLilliaBot has `null` in the place of a message that it leaves out.
   const all = messages.filter(isObject)

@@ -4,7 +4,7 @@ import { demand } from '../../errors'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import type { Item, Target } from '../../message/model'
-import { classifyThrown } from '../failure'
+import { classifyThrown, forgive } from '../failure'
 import { Reported, toPage } from '../history'
 import { BotAccount, isUser, mayBeChanged, type PlatformSupport } from '../koishi'
 import { BotMessage, type Call } from '../message'
@@ -125,10 +125,7 @@ class SatoriAccount extends BotAccount {
     return readPages(async next => {
       const { data, next: following } = fieldsOf(await this.ask(method, { ...params, ...next && { next } }))
       return { list: data, next: toText(following) }
-    }).catch((error: unknown) => {
-      if (error instanceof SendError && error.causeId === 'unknown-action') return []
-      throw error
-    })
+    }).catch(forgive<JsonObject[]>('unknown-action', []))
   }
 
   /** Notes the channel of a private chat, and what the server reports of the account itself. */

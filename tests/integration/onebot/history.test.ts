@@ -113,8 +113,8 @@ test('a look-up throws when the connection closes, without waiting for the adapt
 
 test('a look-up throws when it gets no answer, or fails for once', async t => {
   const { account, simulator } = await stage(t)
-  for (const kind of ['refuse', 'silent'] as const) {
+  for (const [kind, outcome] of [['refuse', 'refused'], ['silent', 'unanswered']] as const) {
     simulator.fault({ action: 'get_group_msg_history', fault: { kind } })
-    await assert.rejects(async () => account.message(group, [text('a')], 'x').history?.(50), { name: 'SendError', outcome: 'unanswered' })
+    await assert.rejects(async () => account.message(group, [text('a')], 'x').history?.(50), { name: 'SendError', outcome })
   }
 })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { CauseId } from '../../../../src/message/causes'
-import { readAnswer } from '../../../../src/platform/onebot/answer'
+import { readData } from '../../../../src/platform/onebot/answer'
+import { SendError } from '../../../../src/platform/port'
 
 /** What NapCat says of a send that its client refuses, or does not confirm in time. */
 function ntEvent(what: 'EventChecker Failed' | 'Timeout', result: object): Record<string, unknown> {
@@ -124,19 +125,26 @@ const cases: readonly [implementation: string, answer: Record<string, unknown>, 
   ['NapCat, of a recall', both('Timeout: NTEvent serviceAndMethod:NodeIKernelMsgService/recallMsg EventRet:\n{"result": 0}'), 'unanswered', 'unconfirmed'],
 ]
 
+/** How an answer of failure is read; `undefined` for one that was sent all the same. */
+function read(answer: object): SendError | undefined {
+  try {
+    readData({ status: 'failed', data: null, ...answer })
+  } catch (error) {
+    assert(error instanceof SendError)
+    return error
+  }
+}
+
 describe('an answer of failure', () => {
   for (const [implementation, answer, outcome, cause] of cases) {
     test(`${implementation}, ${String(answer.wording ?? answer.status ?? answer.retcode).trim().replace(/\s+/g, ' ')}: ${cause ?? outcome}`, () => {
-      const read = readAnswer({ status: 'failed', data: null, ...answer })
-      assert.deepEqual(read.isOk ? ['sent', undefined] : [read.failure.outcome, read.failure.causeId], [outcome, cause])
+      const failure = read(answer)
+      assert.deepEqual([failure?.outcome ?? 'sent', failure?.causeId], [outcome, cause])
     })
   }
 
   test('is told in plain words, with the platform\'s own after them', () => {
-    const told = (answer: object): string | undefined => {
-      const read = readAnswer({ status: 'failed', data: null, ...answer })
-      return read.isOk ? undefined : read.failure.toRelayError().message
-    }
+    const told = (answer: object): string | undefined => read(answer)?.toRelayError().message
     assert.equal(told(both('当前处于被禁言状态')), 'the platform refused the message: the bot is muted in this group (platform: "当前处于被禁言状态")')
     assert.equal(told({ retcode: 46 }), 'the platform refused the message: QQ restricts what this account may send here (platform: "retcode 46")')
     assert.equal(told(both('no')), 'the platform refused the message: no')
@@ -145,8 +153,8 @@ describe('an answer of failure', () => {
 
   test('says what it is about, and whether another call may help', () => {
     const traits = (answer: object): unknown => {
-      const read = readAnswer({ status: 'failed', data: null, ...answer })
-      return read.isOk || [read.failure.about, read.failure.isAboutTarget, read.failure.isRetryable]
+      const failure = read(answer)
+      return [failure?.about, failure?.isAboutTarget, failure?.isRetryable]
     }
     assert.deepEqual(traits({ retcode: 120 }), ['chat-closed', true, false])
     assert.deepEqual(traits({ retcode: 110 }), ['chat-gone', true, false])

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readData } from '../../../../src/platform/onebot/answer'
 import { chatOf, readHistory, Reports } from '../../../../src/platform/onebot/history'
 import { readContent } from '../../../../src/platform/onebot/message'
 import { SendError, type HistoryPage } from '../../../../src/platform/port'
@@ -28,48 +29,54 @@ const goCqhttp = {
 }
 const foreign = { ...napcat, message_id: 5, user_id: 10001, sender: { user_id: 10001 }, post_type: 'message' }
 
-function read(messages: unknown): HistoryPage | undefined {
-  return readHistory({ status: 'ok', retcode: 0, data: { messages } }, selfId, content)
+/** Reads the history of an answer. */
+function readAnswer(answer: unknown): Promise<HistoryPage | undefined> {
+  return readHistory(Promise.resolve(answer).then(readData), selfId, content)
 }
 
-test('reads the own messages of NapCat, LuckyLilliaBot and go-cqhttp', () => {
-  const own = [[foreign, napcat], [null, luckyLillia], [goCqhttp]].flatMap(page => read(page)?.own ?? [])
+function read(messages: unknown): Promise<HistoryPage | undefined> {
+  return readAnswer({ status: 'ok', retcode: 0, data: { messages } })
+}
+
+test('reads the own messages of NapCat, LuckyLilliaBot and go-cqhttp', async () => {
+  const pages = await Promise.all([[foreign, napcat], [null, luckyLillia], [goCqhttp]].map(read))
+  const own = pages.flatMap(page => page?.own ?? [])
   assert.deepEqual(own, ['1804289383', '77', '-1204289383'].map(id => ({ id, time: since, isEqual: true, isSeen: true })))
-  assert.deepEqual(read([{ ...napcat, message: 'b' }])?.own.map(({ isEqual }) => isEqual), [false])
+  assert.deepEqual((await read([{ ...napcat, message: 'b' }]))?.own.map(({ isEqual }) => isEqual), [false])
 })
 
-test('takes no message for one that the server has seen which it gave no number, where the others of the page have one', () => {
+test('takes no message for one that the server has seen which it gave no number, where the others of the page have one', async () => {
   const swallowed = [{ real_seq: '0' }, { real_seq: 0 }, { real_seq: undefined }, { real_seq: '' }].map(fields => ({ ...napcat, ...fields }))
-  assert.deepEqual(read([foreign, ...swallowed, napcat])?.own.map(({ isSeen }) => isSeen), [false, false, false, false, true])
+  assert.deepEqual((await read([foreign, ...swallowed, napcat]))?.own.map(({ isSeen }) => isSeen), [false, false, false, false, true])
 })
 
-test('knows an own message by its sender, and without one by its user_id', () => {
+test('knows an own message by its sender, and without one by its user_id', async () => {
   const senders: [change: object, isOwn: boolean][] = [
     [{ user_id: 10001 }, true], [{ sender: { user_id: '10000' } }, true], [{ sender: undefined }, true], [{ sender: { user_id: 10001 } }, false],
   ]
-  for (const [change, isOwn] of senders) assert.equal(read([{ ...napcat, ...change }])?.own.length, isOwn ? 1 : 0)
+  for (const [change, isOwn] of senders) assert.equal((await read([{ ...napcat, ...change }]))?.own.length, isOwn ? 1 : 0)
 })
 
-test('tells how far a history reaches back, whoever spoke', () => {
-  const page = read([napcat, { ...foreign, time: seconds - 1 }, { ...foreign, time: seconds + 1 }, { ...foreign, time: null }])
+test('tells how far a history reaches back, whoever spoke', async () => {
+  const page = await read([napcat, { ...foreign, time: seconds - 1 }, { ...foreign, time: seconds + 1 }, { ...foreign, time: null }])
   assert.equal(page?.oldest, since - 1_000)
-  assert.equal(read([])?.oldest, Infinity)
+  assert.equal((await read([]))?.oldest, Infinity)
 })
 
-test('concludes nothing from an own message that cannot be read', () => {
+test('concludes nothing from an own message that cannot be read', async () => {
   for (const change of [{ message_id: undefined }, { time: null }, { message: null }]) {
-    assert.equal(read([{ ...napcat, ...change }])?.isReadable, false)
+    assert.equal((await read([{ ...napcat, ...change }]))?.isReadable, false)
   }
-  assert.equal(read([{ ...foreign, message: null }, 'x', null])?.isReadable, true)
+  assert.equal((await read([{ ...foreign, message: null }, 'x', null]))?.isReadable, true)
 })
 
-test('takes a private chat of Lagrange, which ends with the last message of the other side, for no history, but not a group', () => {
+test('takes a private chat of Lagrange, which ends with the last message of the other side, for no history, but not a group', async () => {
   const lagrange = { ...foreign, real_seq: undefined, message_type: 'private', message_style: null }
-  assert.equal(read([{ ...lagrange, message_id: 1, user_id: 10000, sender: { user_id: 10000 } }, lagrange]), undefined)
-  assert.equal(read([{ ...lagrange, message_type: 'group' }])?.isReadable, true)
+  assert.equal(await read([{ ...lagrange, message_id: 1, user_id: 10000, sender: { user_id: 10000 } }, lagrange]), undefined)
+  assert.equal((await read([{ ...lagrange, message_type: 'group' }]))?.isReadable, true)
 })
 
-test('takes an unknown action and data of another form for no history', () => {
+test('takes an unknown action and data of another form for no history', async () => {
   for (const answer of [
     { status: 'failed', retcode: 1404, data: null, message: '不支持的Api get_group_msg_history', wording: '' },
     { status: 'failed', retcode: 404, data: null },
@@ -77,10 +84,10 @@ test('takes an unknown action and data of another form for no history', () => {
     { status: 'failed', retcode: 1200, message: 'Unsupported API', data: null },
     { status: 'ok', retcode: 0, data: null },
     { status: 'ok', retcode: 0, data: { messages: {} } },
-  ]) assert.equal(readHistory(answer, selfId, content), undefined, JSON.stringify(answer))
+  ]) assert.equal(await readAnswer(answer), undefined, JSON.stringify(answer))
 })
 
-test('takes any other failure, and what cannot be read, for a question that was not answered', () => {
+test('takes any other failure, and what cannot be read, for a question that was not answered', async () => {
   for (const answer of [
     { status: 'ok' },
     { status: 'ok', retcode: '0', data: { messages: [] } },
@@ -92,13 +99,13 @@ test('takes any other failure, and what cannot be read, for a question that was 
     { status: 'failed', retcode: 200, data: null },
     { status: 'failed', retcode: 100, msg: 'GROUP_NOT_FOUND', wording: '群聊不存在', data: null },
   ]) {
-    assert.throws(() => readHistory(answer, selfId, content), (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
+    await assert.rejects(readAnswer(answer), SendError)
   }
 })
 
-test('takes the words for a chat without messages for an empty history', () => {
+test('takes the words for a chat without messages for an empty history', async () => {
   for (const message of ['消息undefined不存在', '未找到消息']) {
-    assert.deepEqual(readHistory({ status: 'failed', retcode: 1200, message, data: null }, selfId, content), { own: [], oldest: Infinity, isReadable: true })
+    assert.deepEqual(await readAnswer({ status: 'failed', retcode: 1200, message, data: null }), { own: [], oldest: Infinity, isReadable: true })
   }
 })
 
