@@ -31,15 +31,12 @@ import { languageOf } from './lib/language'
 import { parseNames } from './message/names'
 import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
-import { rememberIncoming } from './platform/adapter'
 import { Presence, reportBots, restartStuck } from './platform/bots'
 import { HttpAccount } from './platform/http'
 import { Incoming } from './platform/incoming'
 import { KoishiPort, type BotState } from './platform/koishi'
-import { OneBot } from './platform/onebot/account'
 import { keepConnected } from './platform/onebot/connection'
 import { guardConnections } from './platform/onebot/guard'
-import { incomingOneBot } from './platform/onebot/message'
 import { watchLogins } from './platform/onebot/login'
 import { platforms } from './platform/platforms'
 import { startRelay } from './relay/start'
@@ -88,7 +85,7 @@ export function apply(ctx: Context, config: Config): void {
   // Some timers take whole numbers only.
   const timeout = Math.ceil(settings.chatApiTimeout * 1000)
   const stop = new AbortController()
-  const port = new KoishiPort(ctx, presence, new OneBot(ctx), platforms, [new HttpAccount({ names, timeout, stop: stop.signal })])
+  const port = new KoishiPort(ctx, presence, platforms, [new HttpAccount({ names, timeout, stop: stop.signal })])
   const inFlight = new InFlight()
   const sources = new Sources()
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
@@ -174,7 +171,7 @@ export function apply(ctx: Context, config: Config): void {
   // A list opens no other command, also where it is malformed.
   const isListed = settings.commands?.length !== 0
   if (secret !== undefined && (isListed ? commands.size > 0 : callbackUrl)) {
-    const incoming = [incomingOneBot, ...platforms.flatMap(platform => platform.incoming ?? [])]
+    const incoming = platforms.flatMap(platform => platform.incoming ?? [])
     listenForCommands(ctx, {
       prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl, ...isListed && { commands },
       secret, retry: settings.commandCallbackRetry, timeout,
@@ -187,7 +184,6 @@ export function apply(ctx: Context, config: Config): void {
   restartStuck(ctx, logger, bot => ['onebot', 'qq'].includes(bot.adapterName))
   watchLogins(ctx, presence)
   ctx.plugin(MessageRelay, { relay, names, sources, inFlight })
-  rememberIncoming(ctx)
 
   /** Stops within five seconds: work in flight has four to end by itself; the rest is cut off, and has half a second to be answered. */
   const shut = async (): Promise<void> => {

@@ -1,7 +1,6 @@
-import { h, Universal, type Bot, type Context, type Session } from 'koishi'
+import { h, Universal, type Bot, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { demand } from '../errors'
-import { unwrap } from '../lib/koishi'
 import type { Item, Target } from '../message/model'
 import { adapterOf, type Adapter, type Feature } from './adapters'
 import type { Presence } from './bots'
@@ -43,6 +42,13 @@ class AdapterAccount extends BotAccount {
     // A Chinese character takes three bytes.
     this.longestText = countsBytes ? Math.floor(longest / 3) : longest
     this.recallableFor = can(bot, 'deleteMessage') ? Infinity : 0
+  }
+
+  /** Remembers the last message of each chat on platforms that want to know which message is answered. */
+  override hear(session: Session): void {
+    const { type, isDirect, userId = '', channelId = '' } = session
+    if (!this.adapter?.answers || type !== 'message-created') return
+    incoming.set(`${this.sid} ${isDirect ? `private:${userId}` : `group:${channelId}`}`, session)
   }
 
   /** The form of IDs is unknown here, but many adapters put one into an address unescaped (RFC 3986, section 5.2.4). */
@@ -134,16 +140,6 @@ async function listFriends(bot: Bot): Promise<Contact[]> {
 
 /** The last message of each chat, for as long as QQ takes an answer to it. They outlive a reload of the plugin. */
 const incoming = new LRUCache<string, Session>({ max: 5_000, ttl: 5 * 60_000 })
-
-/** Remembers the last message of each chat on platforms that want to know which message is answered. */
-export function rememberIncoming(ctx: Context): void {
-  ctx.on('message', traced => {
-    const session = unwrap(traced)
-    const bot = unwrap(session.bot)
-    const { isDirect, userId = '', channelId = '' } = session
-    if (adapterOf(bot)?.answers) incoming.set(`${bot.sid} ${isDirect ? `private:${userId}` : `group:${channelId}`}`, session)
-  }, true)
-}
 
 /** The message that a message to this target can be the answer to. */
 function answered({ sid }: Bot, { kind, id }: Target): Session | undefined {

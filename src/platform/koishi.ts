@@ -1,4 +1,4 @@
-import { h, MessageEncoder, Universal, type Bot, type Context } from 'koishi'
+import { h, MessageEncoder, Universal, type Bot, type Context, type Session } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/koishi'
 import { causes } from '../message/causes'
@@ -14,15 +14,16 @@ export interface PlatformSupport {
   owns(bot: Bot): boolean
   /** Makes the account of such a bot. It must go on working when the plugin is reloaded. */
   account(bot: Bot, presence: Presence): BotAccount
-  /** Listens to what the bots of an app hear and ask. What it returns ends that. */
+  /** Listens to what the bots of an app ask. What it returns ends that. */
   listen?(app: Context): () => void
-  /** As `Port.onChat`, where the platform reports such things. */
-  onChat?: Port['onChat']
   /** How messages to its bots are read, where the adapter loses something. */
   incoming?: IncomingSupport
   /** The ID of a bot's account, where it is known before the login. */
   selfId?(bot: Bot): string | undefined
 }
+
+/** As `Port.onChat` calls it back. */
+export type ChatListener = Parameters<Port['onChat']>[0]
 
 /** The accounts by their bots. They outlive a reload of the plugin, because calls under way do. */
 const accountsByBot = new WeakMap<Bot, BotAccount>()
@@ -34,21 +35,27 @@ export interface BotState extends Omit<Health, 'state'> { platform: string, self
 export class KoishiPort implements Port {
   private readonly bots: readonly Bot[]
   private readonly ends: readonly (() => void)[]
+  private readonly chatListeners = new Set<ChatListener>()
 
   /**
-   * @param preferred the platform whose bots are chosen before others
-   * @param others what is particular to further platforms; the last one owns every bot
+   * @param supports what is particular to platforms: the bots of the first one are chosen before others, and the last one owns every bot
    * @param fixed accounts that are no bots of the app: they are always online, and have to be asked for by their platform
    */
   constructor(
-    ctx: Context, private readonly presence: Presence, private readonly preferred: PlatformSupport,
-    private readonly others: readonly PlatformSupport[], private readonly fixed: readonly Account[] = [],
+    ctx: Context, private readonly presence: Presence, private readonly supports: readonly [PlatformSupport, ...PlatformSupport[]],
+    private readonly fixed: readonly Account[] = [],
   ) {
     this.bots = unwrap(ctx.bots)
     for (const bot of this.bots) this.identify(bot)
     ctx.on('bot-added', bot => this.identify(bot))
-    // A relay that was unloaded still sends until it has ended, when its context has no listeners any more.
-    this.ends = [preferred, ...others].flatMap(support => support.listen?.(ctx.root) ?? [])
+    const tell: ChatListener = (...heard) => this.chatListeners.forEach(listener => listener(...heard))
+    // A relay that was unloaded still sends until it has ended, when its context has no listeners any more. Before the events that Koishi
+    // makes of a session, no plugin can keep it from being heard.
+    const end = ctx.root.on('internal/session', traced => {
+      const session = unwrap(traced)
+      this.accountOf(session.bot).hear?.(session, tell)
+    }, { prepend: true })
+    this.ends = [end, ...supports.flatMap(support => support.listen?.(ctx.root) ?? [])]
   }
 
   choose(selector: BotSelector): Account {
@@ -72,9 +79,9 @@ export class KoishiPort implements Port {
     })
   }
 
-  onChat(callback: Parameters<Port['onChat']>[0]): () => void {
-    const ends = [this.preferred, ...this.others].flatMap(support => support.onChat?.(callback) ?? [])
-    return () => ends.forEach(end => end())
+  onChat(callback: ChatListener): () => void {
+    this.chatListeners.add(callback)
+    return () => void this.chatListeners.delete(callback)
   }
 
   /** Ends what it hears: nothing is sent any more. */
@@ -109,7 +116,7 @@ export class KoishiPort implements Port {
   private pick({ platform, selfId }: BotSelector, isFit: (account: BotAccount) => boolean): BotAccount | undefined {
     const isAsked = (platform ?? selfId) !== undefined
     const fit = this.accounts().filter(account => isFit(account) && (isAsked ? account.is(platform, selfId) : !account.bot.hidden))
-    return fit.find(({ bot }) => this.preferred.owns(bot)) ?? fit[0]
+    return fit.find(({ bot }) => this.supports[0].owns(bot)) ?? fit[0]
   }
 
   /** @throws RelayError `unsent` */
@@ -127,19 +134,21 @@ export class KoishiPort implements Port {
   }
 
   private supportOf(bot: Bot): PlatformSupport {
-    return [this.preferred, ...this.others].find(support => support.owns(bot)) ?? this.preferred
+    return this.supports.find(support => support.owns(bot)) ?? this.supports[0]
   }
 
   private accounts(): BotAccount[] {
-    return this.bots.map(traced => {
-      const bot = unwrap(traced)
-      const known = accountsByBot.get(bot)
-      // Some adapters know the platform of a bot only when it has logged in.
-      if (known?.platform === (bot.platform ?? '')) return known
-      const account = this.supportOf(bot).account(bot, this.presence)
-      accountsByBot.set(bot, account)
-      return account
-    })
+    return this.bots.map(bot => this.accountOf(bot))
+  }
+
+  private accountOf(traced: Bot): BotAccount {
+    const bot = unwrap(traced)
+    const known = accountsByBot.get(bot)
+    // Some adapters know the platform of a bot only when it has logged in.
+    if (known?.platform === (bot.platform ?? '')) return known
+    const account = this.supportOf(bot).account(bot, this.presence)
+    accountsByBot.set(bot, account)
+    return account
   }
 }
 
@@ -184,6 +193,9 @@ export abstract class BotAccount implements Account {
   readonly recallableFor: number = Infinity
   abstract recall(target: Target, messageId: string): Promise<void>
   abstract message(target: Target, items: readonly LoadedItem[], name: string): Message
+
+  /** Takes what the adapter has made of an event of the platform. After a reload, the relay before hands it over as well until it ends. */
+  hear?(session: Session, onChat: ChatListener): void
 
   /** @throws SendError `unsent` where nothing can be called now */
   demandConnection(): void {

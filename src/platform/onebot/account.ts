@@ -1,41 +1,26 @@
-import type { Bot, Context, h } from 'koishi'
+import type { Bot, h, Session } from 'koishi'
 import { demand } from '../../errors'
 import { toText, type JsonObject } from '../../lib/shape'
 import type { Item, Target } from '../../message/model'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
-import { BotAccount, createEncoder, partlyArrived, render, type PlatformSupport, type SendSession } from '../koishi'
+import { Reported } from '../history'
+import { BotAccount, createEncoder, partlyArrived, render, type ChatListener, type PlatformSupport, type SendSession } from '../koishi'
 import { BotMessage, type Call } from '../message'
-import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Port, type Receipt, type Report } from '../port'
+import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { readList } from '../web'
 import { isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
 import { readData, readReceipt, toNumber } from './answer'
-import { askClosure, hearClosures } from './closure'
-import { chatOf, readHistory, Reports } from './history'
+import { askClosure, ClosureNotices } from './closure'
+import { chatOf, readHistory, readReport } from './history'
 import { Login } from './login'
-import { contentOf, likenessOf, toCall, toSegments, type Content } from './message'
+import { contentOf, eventOf, incomingOneBot, isSameContent, likenessOf, toCall, toSegments, type Content } from './message'
 
 /** What is particular to OneBot 11. */
-export class OneBot implements PlatformSupport {
-  private readonly reports: Reports
-
-  /** Listens to the events of the bots until the context is disposed. */
-  constructor(private readonly ctx: Context) {
-    this.reports = Reports.of(ctx)
-  }
-
-  owns(bot: Bot): boolean {
-    return isOneBot(bot)
-  }
-
-  account(bot: Bot, presence: Presence): BotAccount {
-    return new OneBotAccount(bot, presence, this.reports)
-  }
-
-  onChat(callback: Parameters<Port['onChat']>[0]): () => void {
-    // A relay that was unloaded while the one before it ended still answers its callers: its context takes no listeners any more.
-    return hearClosures(this.ctx.root, callback)
-  }
+export const oneBot: PlatformSupport = {
+  owns: isOneBot,
+  account: (bot, presence) => new OneBotAccount(bot, presence),
+  incoming: incomingOneBot,
 }
 
 /** An account whose bot speaks OneBot 11. */
@@ -47,10 +32,21 @@ class OneBotAccount extends BotAccount {
   readonly retriesUnanswered = true
   /** QQ lets members take back what is not older; administrators of a group may do so later. */
   override readonly recallableFor = 120_000
+  /** The messages of the account itself that the platform has reported. */
+  readonly reported = new Reported<Content>()
+  private readonly notices: ClosureNotices
 
-  constructor(bot: Bot, presence: Presence, readonly reports: Reports) {
+  constructor(bot: Bot, presence: Presence) {
     super(bot, presence)
     this.login = Login.of(bot, presence)
+    this.notices = new ClosureNotices(bot)
+  }
+
+  override hear(session: Session, onChat: ChatListener): void {
+    const event = eventOf(session)
+    const report = readReport(event, this.selfId)
+    if (report) this.reported.keep(report.chat, report.id, report.content)
+    void this.notices.hear(event, (target, closure) => onChat(this.sid, target, closure))
   }
 
   protected checkTarget({ kind, id }: Target): void {
@@ -166,8 +162,8 @@ class OneBotMessage extends BotMessage<OneBotAccount> {
   }
 
   reports(): readonly Report[] {
-    const { account: { selfId, reports }, target, content } = this
-    return content ? reports.equalTo(content, chatOf(selfId, target)) : []
+    const { account: { reported }, target, content } = this
+    return content ? reported.find(chatOf(target), each => isSameContent(each, content)) : []
   }
 
   async history(count: number): Promise<HistoryPage | undefined> {

@@ -1,13 +1,11 @@
-import type { Bot, Context } from 'koishi'
+import type { Bot } from 'koishi'
 import { inTime } from '../../lib/async'
-import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import type { Target } from '../../message/model'
 import { forgive } from '../failure'
-import type { Closure, Port } from '../port'
+import type { Closure } from '../port'
 import { requestOf, type Request } from './adapter'
 import { readData, toNumber } from './answer'
-import { eventOf } from './message'
 
 /** How long the platform may take to tell what the bot may do in a group, in milliseconds. */
 const roleTime = 5_000
@@ -41,40 +39,35 @@ function isEverybodyMuted({ group_all_shut: shut, shut_up_all_timestamp: seconds
 }
 
 /**
- * Calls back when a platform reports that it has muted the bot, or everybody, in a group, or that it has ended that. The sessions of the
- * adapter have the notice, however the bot is connected.
- *
- * @returns ends that
+ * Reads the notices that the platform has muted the bot, or everybody, in a group, or that it has ended that. The sessions of the adapter
+ * have them, however the bot is connected.
  */
-export function hearClosures(ctx: Context, callback: Parameters<Port['onChat']>[0]): () => void {
-  /** The last notice about each group, for as long as the platform is asked about it. */
-  const last = new Map<string, JsonObject>()
+export class ClosureNotices {
+  /** The last notice about each group. */
+  private readonly last = new Map<string, JsonObject>()
 
-  const hear = async (bot: Bot, event: JsonObject): Promise<void> => {
+  constructor(private readonly bot: Bot) {}
+
+  /** Tells what follows from an event, if it is such a notice. */
+  async hear(event: JsonObject, tell: (target: Target, closure: Closure | 'open') => void): Promise<void> {
+    if (event.post_type !== 'notice' || event.notice_type !== 'group_ban') return
+    const { bot, last } = this
     const [id, user, seconds] = [toText(event.group_id), toText(event.user_id), Number(event.duration)]
     const isEverybody = user === '0'
     if (!id || (!isEverybody && user !== bot.selfId)) return
-    const chat = `${bot.sid} ${id}`
-    last.set(chat, event)
+    last.set(id, event)
     const isOpen = event.sub_type === 'lift_ban'
     const target: Target = { kind: 'group', id }
     // The bot may be muted besides, or everybody. Of what has ended, the answer may be old; LuckyLilliaBot refuses until it knows.
     const left = isOpen ? await inTime(async () => askClosure(asking(bot), bot.selfId, target), roleTime) : undefined
     const isExempt = !isOpen && isEverybody && await mayAlwaysSpeak(bot, id)
     // Another notice may have come meanwhile.
-    if (last.get(chat) !== event) return
-    last.delete(chat)
-    if (isExempt) return
+    if (last.get(id) !== event || isExempt) return
     const until = !isEverybody && seconds > 0 ? Date.now() + seconds * 1000 : null
     const cause = isEverybody ? 'all-muted' : 'muted'
     const other = typeof left === 'object' && left.cause !== cause ? left : 'open'
-    callback(bot.sid, target, isOpen ? other : { cause, until })
+    tell(target, isOpen ? other : { cause, until })
   }
-
-  return ctx.on('internal/session', session => {
-    const event = eventOf(session)
-    if (event.post_type === 'notice' && event.notice_type === 'group_ban') void hear(unwrap(unwrap(session).bot), event)
-  }, { prepend: true })
 }
 
 /** Whether the bot is one of those who may speak while everybody is muted. */

@@ -1,47 +1,23 @@
-import type { Context } from 'koishi'
-import { unwrap } from '../../lib/koishi'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import type { Target } from '../../message/model'
 import { forgive } from '../failure'
-import { Reported, toPage } from '../history'
-import type { HistoryPage, Report } from '../port'
-import { eventOf, isSameContent, readContent, type Content } from './message'
+import { toPage } from '../history'
+import type { HistoryPage } from '../port'
+import { isSameContent, readContent, type Content } from './message'
 
-/** The reports of each app. They outlive a reload of the plugin, because calls under way do. */
-const reportsOfApps = new WeakMap<object, Reports>()
-
-/** The messages of the bots' own accounts that OneBot has reported by itself. */
-export class Reports {
-  private readonly reported = new Reported<Content>()
-
-  /** The reports of an app. They are collected until this context is disposed. */
-  static of(ctx: Context): Reports {
-    const app = unwrap(ctx.root)
-    const reports = reportsOfApps.get(app) ?? new Reports()
-    reportsOfApps.set(app, reports)
-    // Before the events that Koishi makes of the session, so that no plugin can keep it from being heard.
-    ctx.on('internal/session', session => reports.hear(eventOf(session)), { prepend: true })
-    return reports
-  }
-
-  /** The reports of messages with this content in a chat, the oldest first. */
-  equalTo(content: Content, chat: string): Report[] {
-    return this.reported.find(chat, each => isSameContent(each, content))
-  }
-
-  /** Keeps the report of a message, if the event is one. All events of all bots come here, so most of them fail the first check. */
-  hear(event: JsonObject): void {
-    if (event.post_type !== 'message_sent' && event.post_type !== 'message') return
-    const [selfId, id, target] = [toText(event.self_id), toText(event.message_id), targetOf(event)]
-    if (!selfId || !id || !target.id || !isOwn(event, selfId)) return
-    const content = readContent(event.message)
-    if (content) this.reported.keep(chatOf(selfId, target), id, content)
-  }
+/** Reads the report of a message that the bot's own account sent; `undefined` for any other event. */
+export function readReport(event: JsonObject, selfId: string): { chat: string, id: string, content: Content } | undefined {
+  // All events of a bot come here, so most of them fail this check.
+  if (event.post_type !== 'message_sent' && event.post_type !== 'message') return
+  const [id, target] = [toText(event.message_id), targetOf(event)]
+  if (!id || !target.id || !isOwn(event, selfId)) return
+  const content = readContent(event.message)
+  return content && { chat: chatOf(target), id, content }
 }
 
-/** The name of a chat among those of all bots. */
-export function chatOf(selfId: string, { kind, id }: Target): string {
-  return `${selfId} ${kind} ${id}`
+/** The name of a chat among those of a bot. */
+export function chatOf({ kind, id }: Target): string {
+  return `${kind} ${id}`
 }
 
 /**

@@ -1,7 +1,6 @@
-import { Universal, type Bot, type Context, type h } from 'koishi'
+import { Universal, type h, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { demand } from '../../errors'
-import { unwrap } from '../../lib/koishi'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import type { Item, Target } from '../../message/model'
 import { classifyThrown, forgive } from '../failure'
@@ -19,19 +18,8 @@ import { likenessOf, likenessOfContent, readBody, readReceipt, toElements, toMar
  */
 export const satori: PlatformSupport = {
   owns: bot => bot.adapterName === 'satori',
-  account(bot, presence) {
-    const account = new SatoriAccount(bot, presence)
-    accounts.set(bot, account)
-    return account
-  },
-  // Before the events that Koishi makes of the session, so that no plugin can keep it from being heard.
-  listen: (app: Context) => app.on('internal/session', session => {
-    accounts.get(unwrap(unwrap(session).bot))?.hear(fieldsOf(unwrap(session).event))
-  }, { prepend: true }),
+  account: (bot, presence) => new SatoriAccount(bot, presence),
 }
-
-/** By their bots. */
-const accounts = new WeakMap<Bot, SatoriAccount>()
 
 const direct = Universal.Channel.Type.DIRECT
 const text = Universal.Channel.Type.TEXT
@@ -129,7 +117,8 @@ class SatoriAccount extends BotAccount {
   }
 
   /** Notes the channel of a private chat, and what the server reports of the account itself. */
-  hear({ channel, user, message }: JsonObject): void {
+  override hear({ event }: Session): void {
+    const { channel, user, message } = fieldsOf(event)
     const [{ id: channelId, type }, { id: userId }] = [fieldsOf(channel), fieldsOf(user)]
     const { id, elements } = fieldsOf(message)
     if (typeof channelId !== 'string' || typeof userId !== 'string' || typeof id !== 'string' || !Array.isArray(elements)) return

@@ -2,7 +2,9 @@ import type { Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ProfileName, Simulator } from '../../../simulator'
-import { OneBot } from '../../../src/platform/onebot/account'
+import { Presence } from '../../../src/platform/bots'
+import { KoishiPort } from '../../../src/platform/koishi'
+import { oneBot } from '../../../src/platform/onebot/account'
 import { SendError, type Closure } from '../../../src/platform/port'
 import { friend, group } from '../../support/items'
 import { until } from '../../support/until'
@@ -63,7 +65,8 @@ describe('a notice', () => {
   /** What is told from now on. */
   const listen = (app: Context): string[] => {
     const told: string[] = []
-    new OneBot(app).onChat((sid, { kind, id }, state) => told.push(`${sid} ${kind}:${id} ${inShort(state)}`))
+    const port = new KoishiPort(app, Presence.of(app), [oneBot])
+    port.onChat((sid, { kind, id }, state) => told.push(`${sid} ${kind}:${id} ${inShort(state)}`))
     return told
   }
   const chat = `onebot:10000 group:${group.id}`

@@ -9,7 +9,7 @@ import { fieldsOf } from '../../../src/lib/shape'
 import { anyPlatform } from '../../../src/platform/adapter'
 import { Presence } from '../../../src/platform/bots'
 import { KoishiPort } from '../../../src/platform/koishi'
-import { OneBot } from '../../../src/platform/onebot/account'
+import { oneBot } from '../../../src/platform/onebot/account'
 import { wireOf } from '../../../src/platform/onebot/adapter'
 import { watchLogins } from '../../../src/platform/onebot/login'
 import { wireEvents } from '../../../src/platform/onebot/wire'
@@ -35,7 +35,7 @@ async function watch({ app }: TestApp) {
   const fork = app.plugin({ name: 'watch', apply: (ctx: Context) => {
     const presence = Presence.of(ctx)
     watchLogins(ctx, presence, interval)
-    account = new KoishiPort(ctx, presence, new OneBot(ctx), [anyPlatform]).find('onebot:10000')
+    account = new KoishiPort(ctx, presence, [oneBot, anyPlatform]).find('onebot:10000')
   } })
   await untilStatus(botOf(app), Universal.Status.ONLINE)
   assert(account)

@@ -6,7 +6,7 @@ import type { Simulator, SimulatorOptions } from '../../../simulator'
 import { anyPlatform } from '../../../src/platform/adapter'
 import { Presence } from '../../../src/platform/bots'
 import { KoishiPort } from '../../../src/platform/koishi'
-import { OneBot } from '../../../src/platform/onebot/account'
+import { oneBot } from '../../../src/platform/onebot/account'
 import { requestOf } from '../../../src/platform/onebot/adapter'
 import type { Account } from '../../../src/platform/port'
 import { shortResponseTimeout } from '../../support/adapter-timers'
@@ -33,7 +33,7 @@ export async function stage(t: TestContext, options?: SimulatorOptions): Promise
   const { app, keeper } = await startApp(t)
   keeper.dispose()
   const simulator = await startSimulator(t, options)
-  const port = new KoishiPort(app, Presence.of(app), new OneBot(app), [anyPlatform])
+  const port = new KoishiPort(app, Presence.of(app), [oneBot, anyPlatform])
   addForward(app, simulator.endpoint, { responseTimeout: shortResponseTimeout, retryInterval: 500 })
   const bot = botOf(app)
   await untilStatus(bot, Universal.Status.ONLINE)

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Reported } from '../../../../src/platform/history'
 import { readData } from '../../../../src/platform/onebot/answer'
-import { chatOf, readHistory, Reports } from '../../../../src/platform/onebot/history'
+import { readHistory, readReport } from '../../../../src/platform/onebot/history'
 import { readContent } from '../../../../src/platform/onebot/message'
-import { SendError, type HistoryPage } from '../../../../src/platform/port'
+import { SendError, type HistoryPage, type Report } from '../../../../src/platform/port'
 
 const seconds = 1_700_000_000
 const since = seconds * 1000
@@ -109,38 +110,29 @@ test('takes the words for a chat without messages for an empty history', async (
   }
 })
 
-/** A report of a message in a group, or to a friend. */
+/** A report of a message in a group. */
 const report = { ...napcat, message_id: 1 }
-const privately = { ...luckyLillia, target_id: 10001 }
-const chat = chatOf(selfId, { kind: 'group', id: '123456' })
 
-test('keeps the reports of own messages by chat and content, each once, the oldest first', () => {
-  const reports = new Reports()
-  const ids = (name: string): string[] => reports.equalTo(content, name).map(({ id }) => id)
-  const other = { ...report, message_id: 3, message: 'b' }
-  for (const event of [report, other, { ...goCqhttp, message_id: 2 }, report, { ...report, group_id: 5 }, privately]) reports.hear(event)
-  assert.deepEqual(ids(chat), ['1', '2'])
-  assert.deepEqual(ids(chatOf(selfId, { kind: 'private', id: '10001' })), ['77'])
-  assert.deepEqual(ids(chatOf('10001', { kind: 'group', id: '123456' })), [])
+test('reads the reports of own messages, and of nothing else', () => {
+  assert.deepEqual(readReport(report, selfId), { chat: 'group 123456', id: '1', content })
+  assert.deepEqual(readReport({ ...goCqhttp, message_id: 2 }, selfId), { chat: 'group 123456', id: '2', content })
+  assert.deepEqual(readReport({ ...luckyLillia, target_id: 10001 }, selfId), { chat: 'private 10001', id: '77', content })
+  const events = [{}, foreign, { ...report, post_type: 'notice' }, { ...report, group_id: undefined }, { ...report, message_id: '' }, { ...report, message: null }]
+  for (const event of events) assert.equal(readReport(event, selfId), undefined)
 })
 
-test('keeps no report of anything else', () => {
-  const reports = new Reports()
-  const events = [{}, foreign, { ...report, post_type: 'notice' }, { ...report, self_id: null }, { ...report, group_id: undefined },
-    { ...report, message_id: '' }, { ...report, message: null }]
-  for (const event of events) reports.hear(event)
-  assert.deepEqual(reports.equalTo(content, chat), [])
-})
-
-test('keeps the last 200 reports of a chat for an hour', t => {
+test('keeps the last 200 reports of a chat for an hour, each once, the oldest first', t => {
   let now = performance.now()
   t.mock.method(performance, 'now', () => now)
-  const reports = new Reports()
-  for (let id = 1; id <= 201; id++) reports.hear({ ...report, message_id: id })
+  const reported = new Reported<string>()
+  const find = (): Report[] => reported.find('a', content => content === 'x')
+  for (let id = 1; id <= 201; id++) for (const chat of ['a', 'b']) reported.keep(chat, String(id), 'x')
+  reported.keep('a', '201', 'x')
   now += 1_800_000
-  reports.hear({ ...report, message_id: 202 })
-  const kept = reports.equalTo(content, chat)
-  assert.deepEqual([kept.length, kept[0]?.id, kept.at(-1)], [200, '3', { id: '202', heardAt: now }])
+  reported.keep('a', '202', 'x')
+  reported.keep('a', '203', 'y')
+  const kept = find()
+  assert.deepEqual([kept.length, kept[0]?.id, kept.at(-1)], [199, '4', { id: '202', heardAt: now }])
   now += 1_800_001
-  assert.deepEqual(reports.equalTo(content, chat).map(({ id }) => id), ['202'])
+  assert.deepEqual(find().map(({ id }) => id), ['202'])
 })
