@@ -12,9 +12,10 @@ import { readList } from '../web'
 import { isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
 import { readData, readReceipt, toNumber } from './answer'
 import { askClosure, ClosureNotices } from './closure'
-import { chatOf, readHistory, readReport } from './history'
 import { Login } from './login'
-import { contentOf, eventOf, incomingOneBot, isSameContent, likenessOf, toCall, toSegments, type Content } from './message'
+import {
+  chatOf, contentOf, eventOf, incomingOneBot, isSameContent, likenessOf, readHistory, readReport, toCall, toSegments, type Content,
+} from './message'
 
 /** What is particular to OneBot 11. */
 export const oneBot: PlatformSupport = {
