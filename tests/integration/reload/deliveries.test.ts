@@ -37,4 +37,14 @@ describe('an edit on the config page', { concurrency: true }, () => {
     await relay.reaches(id, 'sent')
     assert.deepEqual(relay.texts(), ['hello'])
   })
+
+  test('hears what the platform reports of a last call once the plugin is unloaded', async t => {
+    const relay = await relayWith(t, { config: { chatApiTimeout: 2, chatApiMaxRetries: 0 }, simulator: { history: false } })
+    relay.simulator.fault({ fault: { kind: 'silent' } })
+    const { answer } = await place(relay, 'hello')
+    relay.unload()
+    const report = { post_type: 'message_sent', message_type: 'group', self_id: 10000, group_id: Number(group), message_id: 77 }
+    relay.simulator.transmit(JSON.stringify({ ...report, sender: { user_id: 10000 }, message: 'hello' }))
+    assert.deepEqual((await answer).data.message_ids, ['77'])
+  })
 })
