@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import type { ParsedItem, Target } from '../message/model'
-import { deeds, type Scope } from './scopes'
+import type { Scope } from './scopes'
 import { fits, type TargetPattern } from './target-pattern'
 
 const minute = 60_000
@@ -98,12 +98,12 @@ export class Caller {
   /**
    * Checks that the caller has one of these scopes.
    *
-   * @param allowed the first one names the deed in the error
    * @throws RelayError `forbidden`
    */
   demand(allowed: readonly [Scope, ...Scope[]]): void {
     for (const scope of allowed) if (this.rights.allow.has(scope)) return
-    throw new RelayError('forbidden', `this key may not ${deeds[allowed[0]]}`)
+    const missing = allowed.join(', ').replace(/, ([^,]+)$/, ' or $1')
+    throw new RelayError('forbidden', `this key may not do this: it lacks the permission ${missing}`)
   }
 
   /**

@@ -8,15 +8,3 @@ export const allScopes: readonly Scope[] = [...scopes, 'admin']
 
 /** The scopes of a key that names none. */
 export const defaultScopes: readonly Scope[] = ['send', 'upload', 'read']
-
-/** The deed that each scope allows, in words that follow "this key may not". */
-export const deeds: Readonly<Record<Scope, string>> = {
-  'send': 'send messages',
-  'upload': 'upload files',
-  'hooks': 'use /hooks',
-  'onebot': 'use /onebot',
-  'mention-all': 'mention everybody',
-  'read': 'read deliveries and status',
-  'manage': 'manage deliveries and queues',
-  'admin': 'administer the relay',
-}

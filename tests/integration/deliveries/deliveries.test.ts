@@ -266,7 +266,7 @@ describe('sending again', () => {
       const mention = await fail(relay, { ...hello, at: 'all' })
       upload.remove()
       message.remove()
-      assert.deepEqual(await retry(relay, mention, 'manager'), [403, 'this key may not mention everybody'])
+      assert.deepEqual(await retry(relay, mention, 'manager'), [403, 'this key may not do this: it lacks the permission mention-all'])
       assert.equal((await relay.show(mention)).state, 'failed')
       assert.deepEqual(await retry(relay, file, 'manager'), [202])
       assert.deepEqual(await retry(relay, mention, 'crier'), [202])

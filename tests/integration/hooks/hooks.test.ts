@@ -270,7 +270,7 @@ describe('who makes a hook', () => {
   test('must be allowed hooks, and the target, before its body is read', async () => {
     const huge = 'x'.repeat(11 * 1024 * 1024)
     for (const [key, target, msg] of [
-      ['the-key-of-the-ci-job', 'ops', 'this key may not use /hooks'],
+      ['the-key-of-the-ci-job', 'ops', 'this key may not do this: it lacks the permission hooks'],
       ['the-key-of-the-hook', `group:${other}`, `this key may not send to group:${other}`],
       ['the-key-of-the-hook', 'all', 'this key may not send to all'],
     ] as const) {

@@ -148,7 +148,7 @@ describe('the key', () => {
     for (const params of [{ group_id: 1001 }, { user_id: user }]) {
       assert.match(failureOf(await call(relay, 'send_msg', { ...params, message: 'b' }, restricted), 1403), /^this key may not send to/)
     }
-    assert.match(failureOf(await call(relay, 'send_group_msg', { group_id: group, message: '[CQ:at,qq=all]' }, restricted), 1403), /may not mention everybody/)
+    assert.match(failureOf(await call(relay, 'send_group_msg', { group_id: group, message: '[CQ:at,qq=all]' }, restricted), 1403), /permission mention-all/)
     assert.deepEqual(seen(relay), ['a'])
   })
 })

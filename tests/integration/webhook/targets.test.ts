@@ -111,7 +111,7 @@ describe('a request for several targets', () => {
 
 test('a mention of everybody needs a key that is allowed it', async () => {
   for (const body of [{ to: 'ops', msg: 'x', at: 'all' }, { to: 'ops', messages: [{ type: 'at', user_id: 'all' }, { msg: 'x' }] }]) {
-    assert.match(failureOf(await send(body, '', { 'x-api-key': 'the-secret-of-quiet' }), 403), /mention everybody/)
+    assert.match(failureOf(await send(body, '', { 'x-api-key': 'the-secret-of-quiet' }), 403), /permission mention-all/)
     assert.deepEqual(places(), [])
     assert.equal((await send(body, '', { 'x-api-key': 'the-secret-of-loud' })).status, 200)
     relay.simulator.clear()
