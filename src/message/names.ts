@@ -129,12 +129,11 @@ function parseQuiet(value: unknown): Quiet {
   return { from: begin, to: end, zone }
 }
 
-/** Reads a time of the day; YAML takes `22:00` without quotes for 1,320 (in base 60). */
+/** Reads a time of the day. */
 function readMinutes(value: unknown, name: string): number {
   const [, hours, minutes] = typeof value === 'string' ? /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(value) ?? [] : []
-  const total = typeof value === 'number' ? value : Number(hours) * 60 + Number(minutes)
-  demand(Number.isInteger(total) && total >= 0 && total < 24 * 60, `quiet.${name} must be a time such as '22:00'`)
-  return total
+  demand(hours !== undefined, `quiet.${name} must be a time such as '22:00'`)
+  return Number(hours) * 60 + Number(minutes)
 }
 
 /** @returns milliseconds */

@@ -183,6 +183,7 @@ describe('names that are given again and again', () => {
     [{ to: 'group:1', digest: 3601 }, /digest must be a number of seconds from 0 to 3600/],
     [{ to: 'group:1', quiet: { from: '22:00', to: '22:00' } }, /must differ/],
     [{ to: 'group:1', quiet: { from: '25:00', to: '08:00' } }, /quiet.from must be a time/],
+    [{ to: 'group:1', quiet: { from: 22, to: 8 } }, /quiet.from must be a time/],
     [{ to: 'group:1', quiet: { from: '22:00', to: '08:00', zone: 'Mars/Olympus' } }, /quiet.zone must be the name of a time zone/],
   ] as const) {
     test(`are refused as a whole where they are ${JSON.stringify(value)}`, () => {
