@@ -235,7 +235,6 @@ export class Lanes {
       gates.open(lane.name)
     } else {
       gates.close(lane.name, closure)
-      lane.delay ??= 'closed'
     }
     this.advance(lane)
   }
@@ -269,6 +268,7 @@ export class Lanes {
       return
     }
     if (!this.isOnline(lane)) lane.delay ??= 'offline'
+    else if (gates.hold(lane.name) || gates.pause(lane.name) > 0) lane.delay ??= 'closed'
     this.lookAfter(lane, rest)
   }
 
@@ -348,10 +348,7 @@ export class Lanes {
     const { context, context: { clock, gates, logger, port } } = this
     try {
       const account = port.find(lane.bot)
-      if (!account || !await gates.mayTry(lane, account, lane.delay === 'restarted')) {
-        lane.delay ??= 'closed'
-        return false
-      }
+      if (!account || !await gates.mayTry(lane, account, lane.delay === 'restarted')) return false
       const active = await this.take(lane, head)
       const leftAt = clock.now()
       const end = await send(context, active, account, lane)

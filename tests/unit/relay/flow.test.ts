@@ -468,6 +468,23 @@ describe('a backlog', () => {
     assert.deepEqual(core.called.slice(-7), ['a', 'b', 'c', 'd', 'e', 'f', 'g'])
   })
 
+  test('is one as well where the chat was closed before any of it came, or its target is paused', async () => {
+    for (const failures of [0, 2]) {
+      const core = await Core.ready({ retries: 0, pauseAfter: 2 })
+      if (failures === 0) core.port.tellOfChat({ cause: 'muted', until: null })
+      for (let count = 0; count < failures; count++) {
+        core.port.fates.push(fates.removed)
+        void core.later('gone', { door })
+        await core.run(100)
+      }
+      for (const text of ['1', '2', '3', '4', '5', '6']) void core.later(text, { door })
+      await core.run(20_000)
+      if (failures === 0) core.port.tellOfChat('open')
+      await core.run(minute)
+      assert.deepEqual(core.called.slice(failures), ['6 closed, 1 (1), 2 (1), 3 (1), 4 (1), 5 (1), 6 (1)'])
+    }
+  })
+
   test('leaves as it is where it is small, or came otherwise', async () => {
     const core = await Core.ready()
     core.port.online = false
