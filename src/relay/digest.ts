@@ -1,13 +1,16 @@
 import { v7 as uuid } from 'uuid'
 import type { Item, MentionItem } from '../message/model'
+import type { Account } from '../platform/port'
 import type { Active, Deliveries } from './deliveries'
 import { createDelivery, isText, type Delivery } from './delivery'
 import type { DigestMember } from './flow'
+import { longestText } from './long-text'
 import type { Delay, RelayOptions } from './options'
 import { summarize } from './summary'
 
-/** How much of the lines is shown, in characters: with the first line, about 3,500 in all. */
-const mostShown = 3_300
+/** How long a digest is at most, and how much of that the lines may not take, in characters. */
+const longest = 3_500
+const reserve = 200
 /** How much of each text. */
 const longestLine = 200
 
@@ -28,7 +31,7 @@ export function joins(delivery: Delivery, delay: Delay | undefined): boolean {
  */
 export async function gather(
   { deliveries, clock, recordContent, digest: { write } }: RelayOptions & { deliveries: Deliveries },
-  [first, ...others]: readonly [Active, ...Active[]], delay: Delay | undefined,
+  [first, ...others]: readonly [Active, ...Active[]], account: Account, delay: Delay | undefined,
 ): Promise<Active> {
   const all = [first, ...others]
   const { seq, bot, target, flow: { policy } } = first.delivery
@@ -47,7 +50,7 @@ export async function gather(
     }
     deliveries.shed(active)
   }
-  let left = mostShown
+  let left = Math.min(longest, longestText(account)) - reserve
   const shown = [...groups.values()].reverse().filter(({ text }) => (left -= text.length + 10) >= 0).reverse()
   const text = await write({
     count: all.length, since: Math.min(...all.map(({ delivery }) => delivery.createdAt)), delay,

@@ -349,7 +349,7 @@ export class Lanes {
     try {
       const account = port.find(lane.bot)
       if (!account || !await gates.mayTry(lane, account, lane.delay === 'restarted')) return false
-      const active = await this.take(lane, head)
+      const active = await this.take(lane, head, account)
       const leftAt = clock.now()
       const end = await send(context, active, account, lane)
       if (end.failure && gates.failed(lane, end.failure, leftAt)) {
@@ -367,7 +367,7 @@ export class Lanes {
   }
 
   /** The delivery whose turn has come: a digest, where several can leave as one. */
-  private async take(lane: Lane, head: Place): Promise<Active> {
+  private async take(lane: Lane, head: Place, account: Account): Promise<Active> {
     const { context, context: { clock, digest: { backlog } } } = this
     const isFit = (place: Place): boolean => {
       const { active: { delivery }, isSaved, isAlone } = place
@@ -382,7 +382,7 @@ export class Lanes {
     const taken = new Set(members)
     lane.takeOut(place => taken.has(place))
     try {
-      const active = await gather(context, [head.active, ...members.slice(1).map(place => place.active)], delay)
+      const active = await gather(context, [head.active, ...members.slice(1).map(place => place.active)], account, delay)
       lane.leaving = { active, since: head.since, isSaved: true, members }
       return active
     } catch (error) {

@@ -256,6 +256,18 @@ describe('a digest', () => {
     assert.equal(core.called.at(-1), `2, InstanceDown · db-1 · unreachable (1), InstanceDown · ${'y'.repeat(184)}… (1)`)
   })
 
+  test('is no longer than a message of its platform, and counts the rest', async () => {
+    const core = await Core.ready()
+    core.port.longestText = 682
+    for (let count = 0; count < 10; count++) {
+      void core.later('x'.repeat(100), { policy: digest })
+      await core.run(100)
+    }
+    await core.run(minute)
+    assert.deepEqual([core.called.length, core.called[1]?.match(/x+/g)?.length], [2, 4])
+    assert.equal([...core.journal.rows.values()].filter(({ delivery: { flow } }) => flow.digest?.shown === false).length, 5)
+  })
+
   test('is refused to a caller where nothing lasts', async () => {
     const core = await Core.ready({ isDurable: false })
     void core.submit('1', { policy: digest })
