@@ -42,7 +42,7 @@ export interface Sending {
 const firstBackoff = 200
 const longestBackoff = 30_000
 /** How long what is deferred waits for its files, and for other plugins of the bot, before its call, in milliseconds. */
-const longestPreparation = 60_000
+export const longestPreparation = 60_000
 /** The most time kept back at the end of the last call for a look-up, in milliseconds. */
 const longestLook = 1_500
 /** The first wait between two look-ups, and the longest, in milliseconds. */

@@ -1,7 +1,7 @@
 import { quietUntil } from '../../src/message/quiet'
 import { writeAddress } from '../../src/message/target'
 import { longestLimit } from '../../src/platform/port'
-import { backoff } from '../../src/relay/attempt'
+import { backoff, longestPreparation } from '../../src/relay/attempt'
 import { nameOf } from '../../src/relay/chats'
 import { isUnfinished, outcomeOf, type Delivery, type Open } from '../../src/relay/delivery'
 import type { ProcessClock } from './clock'
@@ -111,7 +111,7 @@ function judgeOutcome(
 
 /** The IDs that were told are those of the message. */
 function judgeIds(run: Run, { request }: Account, mark: string, ids: readonly string[]): string[] {
-  if (request.mode === 'batch' || isOneOfEquals(run, mark)) return []
+  if (request.mode === 'batch' || isOneOfEquals(run, mark) || isTakenForEqual(run, mark)) return []
   const own = new Set(entriesOf(run, mark).map(({ id }) => id))
   return ids.every(id => own.has(id)) ? [] : [`${ids.join()}, but it is ${[...own].join() || 'not there'}`]
 }
@@ -168,11 +168,12 @@ function judgeRecord(run: Run, account: Account): string[] {
     }
   }
   const calls = callsOf(run, account)
-  if (record.state === 'failed' && run.plan.store !== 'memory' && deferred && accepted && calls.length === 0 && operations.length === 0) {
+  const isUncalled = deferred && accepted && calls.length === 0 && operations.length === 0 && !isNeverReady(run, account)
+  if (record.state === 'failed' && run.plan.store !== 'memory' && isUncalled) {
     const errors = record.results.map(result => result && !result.success ? result.error.code : 'none')
     problems.push(`request ${name} was accepted, and failed without a call: ${errors.join()}`)
   }
-  const isRefused = calls.some(call => !isTry(account, call) && call.outcome !== 'sent')
+  const isRefused = calls.some(call => !isTry(account, call) && call.outcome !== 'sent') || isNeverReady(run, account)
   const mustArrive = deferred && accepted && operations.length === 0 && expiresIn === undefined && run.plan.store !== 'memory'
   if (record.state === 'failed' && mustArrive && !isRefused) {
     problems.push(`request ${name} was accepted, and failed although nothing refused it for good`)
@@ -444,6 +445,11 @@ function watchOrder(run: Run): string[] {
 /** Whether a call was answered by that nothing can be sent now: what is accepted for later is tried until something can. */
 function isTry(account: Account, { outcome }: Call): boolean {
   return outcome === 'unsent' || outcome === 'limited' || outcome === 'logged-out' || (isForLater(account) && (outcome === 'about-target' || outcome === 'muted'))
+}
+
+/** "What is sent later and is not ready within a minute … counts as refused". */
+function isNeverReady({ plan: { chats } }: Run, account: Account): boolean {
+  return placesOf(account).some(place => chats[place]?.calls.some(fault => (fault?.heldFor ?? 0) >= longestPreparation))
 }
 
 /** Whether it was refused while its relay was ending: what is accepted for later is tried again by the next one. */
