@@ -38,8 +38,8 @@ export function isPartlySent({ state, results }: Pick<Delivery, 'state' | 'resul
 
 /** By what name a caller is known. */
 export function callerOf({ key, door }: Pick<Delivery, 'key' | 'door'>): string {
-  // Alerts and replies to commands are the relay's own.
-  return key || (door === 'alert' || door === 'commands' ? '–' : texts.value.deliveries.master)
+  // Alerts, digests and replies to commands are the relay's own.
+  return key || (['alert', 'digest', 'commands'].includes(door) ? '–' : texts.value.deliveries.master)
 }
 
 /** Why a delivery did not arrive, as far as it is known: what its first failed item or its last call says. */

@@ -133,6 +133,7 @@ describe('on the page, when and by which way messages leave', { skip, timeout: 3
       await open(page, members[0] ?? '')
       await page.getByRole('link', { name: 'Left in a digest of 2 messages' }).click()
       await page.getByRole('heading', { name: 'Stands for 2 messages' }).waitFor()
+      await page.locator('dt:text-is("Caller") + dd:text-is("–")').waitFor()
       assert.deepEqual(await stage.violations(page), [])
       await page.getByRole('link', { name: 'Message 2' }).click()
       await page.waitForURL(new RegExp(`#deliveries/${members[1]}$`))
