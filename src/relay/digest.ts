@@ -53,7 +53,8 @@ export async function gather(
   let left = Math.min(longest, longestText(account)) - reserve
   const shown = [...groups.values()].reverse().filter(({ text }) => (left -= text.length + 10) >= 0).reverse()
   const text = await write({
-    count: all.length, since: Math.min(...all.map(({ delivery }) => delivery.createdAt)), delay,
+    count: all.length, delay,
+    since: Math.min(...all.map(({ delivery: { createdAt, flow: { sendAt = 0 } } }) => Math.max(createdAt, sendAt))),
     lines: shown.map(({ text, ids }) => ({ text, count: ids.length })),
     more: all.length - shown.reduce((sum, { ids }) => sum + ids.length, 0),
   }, policy?.lang)

@@ -306,6 +306,8 @@ export class Core {
   private owner = 0
   /** Whether nothing more begins that nobody waits for. */
   isStopping = false
+  /** Since when the last digest says that its messages are. */
+  digestSince: number | undefined
   relay: Relay
 
   constructor(private readonly changes: Changes = {}) {
@@ -336,7 +338,8 @@ export class Core {
       lane: { interval, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
       digest: {
         backlog: 5,
-        write: ({ count, delay = '', lines, more }) => {
+        write: ({ count, since, delay = '', lines, more }) => {
+          this.digestSince = since
           const shown = lines.map(each => `${each.text} (${each.count})`)
           return Promise.resolve([`${count} ${delay}`.trim(), ...shown, ...more > 0 ? [`+${more}`] : []].join(', '))
         },

@@ -256,6 +256,19 @@ describe('a digest', () => {
     assert.equal(core.called.at(-1), `2, InstanceDown · db-1 · unreachable (1), InstanceDown · ${'y'.repeat(184)}… (1)`)
   })
 
+  test('is since the time that a message was ordered for', async () => {
+    const core = await Core.ready()
+    const at = core.clock.wall() + hour
+    void core.later('ordered', { policy: digest, sendAt: { at, written: '' } })
+    await core.run(hour - 10_000)
+    for (const text of ['0', '1']) {
+      void core.later(text, { policy: digest })
+      await core.run(9_000)
+    }
+    await core.run(minute)
+    assert.deepEqual([core.called, core.digestSince], [['0', '2, ordered (1), 1 (1)'], at - 1_000])
+  })
+
   test('is no longer than a message of its platform, and counts the rest', async () => {
     const core = await Core.ready()
     core.port.longestText = 682
