@@ -13,7 +13,7 @@ const table = {
   'unauthorized': [401, 'missing or wrong API key: send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"'],
   'forbidden': [403, 'this key may not do this'],
   'not-found': [404, 'no such delivery'],
-  'no-such-target': [404, 'no such target: write group:<id> or private:<id>, or a name from the list of targets'],
+  'no-such-target': [404, 'no such target'],
   'file-not-found': [404, 'no such file: it was never uploaded here, or has been removed since; upload it again'],
   'method-not-allowed': [405, 'method not allowed'],
   'in-progress': [409, 'the first request with this Idempotency-Key is still under way: ask again later'],

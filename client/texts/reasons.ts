@@ -43,7 +43,7 @@ export const sentences: Readonly<Record<string, string>> = {
   'internal error: see the log of the bot for this request ID': '内部错误：请按请求 ID 查看机器人的日志',
   'no such delivery': '没有这条投递',
   'no such file: it was never uploaded here, or has been removed since; upload it again': '没有这个文件，可能已被清理：请重新上传',
-  'no such target: write group:<id> or private:<id>, or a name from the list of targets': '没有这个目标：请填写 group:<群号> 或 private:<QQ 号>，或目标列表中的名称',
+  'no such target {}: write group:<id> or private:<id>, or a name from the list of targets': '没有目标 {}：请填写 group:<群号> 或 private:<QQ 号>，或目标列表中的名称',
   'this is not the ID of a {}': '目标的号码不正确',
   'a reply cannot be sent alone: add a text, picture or mention': '不能只发送回复：请加上文本、图片或提及',
   'files of this kind are not accepted, only: {}': '不接受这种文件，只接受：{}',

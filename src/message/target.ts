@@ -1,4 +1,5 @@
 import { RelayError } from '../errors'
+import { printable } from '../lib/log'
 import {
   httpPlatform, type Address, type BotSelector, type Destination, type Destinations, type HttpRung, type Ladder, type Named, type Route,
   type Rung, type Target, type TargetNames,
@@ -51,6 +52,8 @@ export function writeAddress({ platform, selfId, target }: Address): string {
 
 /** The most targets of one request. */
 const maxTargets = 100
+/** What an error repeats of a word, in characters. */
+const longestName = 64
 
 /**
  * Resolves words to destinations without duplicates. Each word is a target, or a name for one or several.
@@ -69,7 +72,7 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
     const address = readAddress(word)
     const named: Named | undefined = address ? { addresses: [address], isList: false } : names.get(word)
     // Many callers would give up at a 404.
-    if (!named) throw names.isIncomplete ? new RelayError('store-down', 'the names for targets are not read yet: try again later') : new RelayError('no-such-target')
+    if (!named) throw names.isIncomplete ? new RelayError('store-down', 'the names for targets are not read yet: try again later') : noSuchTarget(word)
     isMany ||= named.isList
     const { lang, policy, first } = named
     const route = first && routeOf(word, first, bot, names)
@@ -85,6 +88,13 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
   }
   if (found.size === 0) throw new RelayError('bad-request', 'to must not be empty')
   return { list: [...found.values()], isList: isMany }
+}
+
+/** The log does not have the word: it may be a text, or a key, in the wrong place. */
+function noSuchTarget(word: string): RelayError {
+  const name = JSON.stringify(printable(word.slice(0, longestName)))
+  const message = `no such target ${name}: write group:<id> or private:<id>, or a name from the list of targets`
+  return new RelayError('no-such-target', message, { logText: 'no such target' })
 }
 
 function tooMany(): RelayError {
@@ -109,7 +119,7 @@ export function parsePath(text: string, bot: BotSelector, names: TargetNames): D
 function routeOf(name: string, { rungs, ...rules }: Ladder, { platform, selfId }: BotSelector, names: TargetNames): Route {
   if ((platform ?? selfId) !== undefined) throw new RelayError('bad-request', `${name} has several ways, each with a bot of its own: leave out platform and self_id`)
   const addresses = rungs.flatMap((rung, index) => addressOf(rung, placeOf(name, index), names) ?? [])
-  if (addresses.length === 0) throw new RelayError('no-such-target')
+  if (addresses.length === 0) throw noSuchTarget(name)
   return { name, ...rules, rungs: addresses }
 }
 

@@ -99,7 +99,8 @@ describe('the field to', () => {
 
   const refused: [number, RegExp, object[]][] = [
     [400, /only one of them/, [{ to: 'group:1', group_id: '1' }, { to: 'group:1', user_id: '1' }]],
-    [404, /^no such target/, ['nobody', 'Ops', 'group:', 'channel:1', '__proto__', ['group:1', 'nobody'], ['group:1', '']].map(to => ({ to }))],
+    [404, /^no such target "nobody": write/, ['nobody', ['group:1', 'nobody', 'Ops']].map(to => ({ to }))],
+    [404, /^no such target "[^"]{0,64}": write/, ['Ops', 'group:', 'channel:1', '__proto__', ['group:1', ''], 'a\n'.repeat(99)].map(to => ({ to }))],
     [400, /one target/, [7, {}, [7]].map(to => ({ to }))],
     [400, /must not be empty/, [{ to: [] }]],
     [400, /more than 100 targets/, [{ to: Array.from({ length: 101 }, (_, index) => `group:${index + 1}`) }]],
