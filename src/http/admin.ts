@@ -2,7 +2,7 @@ import type { Access } from '../access/access'
 import type { KeyView } from '../access/keys'
 import type { MadeKey, MadeKeys } from '../access/made-keys'
 import type { ListedTarget, MadeTargets } from '../access/made-targets'
-import { RelayError } from '../errors'
+import { demand, RelayError } from '../errors'
 import type { Rung, TargetNames } from '../message/model'
 import { writeMinutes } from '../message/quiet'
 import { reachOf, skippedWays, writeAddress } from '../message/target'
@@ -64,7 +64,9 @@ export function adminRoutes(options: AdminOptions): Route[] {
       return { status: 201, data: { ...show(name), ...secrets }, change: `the key ${JSON.stringify(name)} was made` }
     }),
     change('POST', '/keys/:name/rotate', async (name, exchange) => {
-      const { grace } = readFields(hasBody(exchange) ? await readJson(exchange, limits) : {})
+      const { grace, ...others } = readFields(hasBody(exchange) ? await readJson(exchange, limits) : {})
+      // Without the grace that was meant, the old key would end at once.
+      demand(Object.keys(others).length === 0, 'the body may have grace only')
       const secrets = await madeKeys.rotate(name, grace)
       return { data: { ...show(name), ...secrets }, change: `the key ${JSON.stringify(name)} was replaced by a new one` }
     }),

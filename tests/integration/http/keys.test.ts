@@ -179,7 +179,7 @@ describe('a change that is refused', () => {
     assert.equal((await relay.request('/keys', { method: 'POST', body: 'name=ci' })).status, 400)
     assert.equal((await ask('POST', '/keys', { name: 'ci', targets: ['group:1'.repeat(20_000)] })).status, 413)
     assert.deepEqual(await list(), [])
-    for (const grace of [-1, 604_801, '1']) assert.equal((await ask('POST', '/keys/ci/rotate', { grace })).status, 400)
+    for (const body of [{ grace: -1 }, { grace: 604_801 }, { grace: '1' }, { graceful: 60 }]) assert.equal((await ask('POST', '/keys/ci/rotate', body)).status, 400)
     assert.equal((await ask('POST', '/keys/ci/rotate')).status, 404)
   })
 
