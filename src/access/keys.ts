@@ -95,7 +95,7 @@ export function parseEntry(
   const stranger = Object.keys(value).find(field => !fieldNames.some(each => each === field) && isSet(value[field]))
   demand(stranger === undefined, `keys have no field ${JSON.stringify(printable(String(stranger).slice(0, longestName)))}`)
   const name = read(value, 'name', parseName, `one line of text, of at most ${longestName} bytes`)
-  demand(name !== undefined, 'it has no name')
+  demand(name !== undefined, 'name is required')
   demand(name !== consoleName, `${JSON.stringify(consoleName)} is the name of the page in the console`)
   demand(!name.startsWith(pluginPrefix), `names that begin with ${JSON.stringify(pluginPrefix)} are those of plugins`)
   const expires = read(value, 'expires', parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')

@@ -75,7 +75,8 @@ export class MadeKeys {
     const entry = {
       ...fields, ...signs && { allow: fields.allow ?? ['hooks'], secret: secrets.secret }, key: digestOf(secrets.key),
     }
-    const { view, caller } = parseEntry({ ...entry, name: givenName }, new Set(), this.names).key
+    const { view, caller, expires } = parseEntry({ ...entry, name: givenName }, new Set(), this.names).key
+    demand(expires > Date.now(), 'expires is over: the key would never work')
     const name = view?.name ?? ''
     demand(namePattern.test(name), 'name must be without blanks, slashes, colons and commas')
     demand(!(signs || isSet(fields.secret)) || caller.may('hooks'), 'a secret for signatures needs hooks in allow: signatures count there only')

@@ -162,10 +162,10 @@ describe('a rotated key', () => {
 describe('a change that is refused', () => {
   test('names the field', async () => {
     const cases: [entry: object, msg: RegExp][] = [
-      [{}, /^it has no name$/], [{ name: 'a b' }, /^name must/], [{ name: 'a/b' }, /^name must/], [{ name: 'a:b' }, /^name must/], [{ name: '..' }, /^name must/],
+      [{}, /^name is required$/], [{ name: 'a b' }, /^name must/], [{ name: 'a/b' }, /^name must/], [{ name: 'a:b' }, /^name must/], [{ name: '..' }, /^name must/],
       [{ name: 'x'.repeat(65) }, /^name must/], [{ name: 'console' }, /"console"/], [{ name: 'ci', key: 'a-key-of-my-own-choice' }, /^key must/],
       [{ name: 'ci', allow: ['admin'] }, /^allow must/], [{ name: 'ci', allow: [] }, /^allow must/], [{ name: 'ci', targets: ['nobody'] }, /^targets must/],
-      [{ name: 'ci', expires: 'soon' }, /^expires must/], [{ name: 'ci', rate: 0 }, /^rate must/], [{ name: 'ci', from: 'home' }, /^from must/],
+      [{ name: 'ci', expires: 'soon' }, /^expires must/], [{ name: 'ci', expires: '2020-12-31' }, /^expires is over/], [{ name: 'ci', rate: 0 }, /^rate must/], [{ name: 'ci', from: 'home' }, /^from must/],
       [{ name: 'ci', signs: 1 }, /^signs must/], [{ name: 'ci', signs: true, allow: ['send'] }, /^a secret for signatures needs hooks/],
       [{ name: 'ci', secret: 'the-secret-of-sentry', allow: ['send'] }, /^a secret for signatures needs hooks/],
       [{ name: 'ci', signs: true, secret: 'the-secret-of-sentry' }, /only one of them/], [{ name: 'ci', secret: 'short' }, /^secret must/],

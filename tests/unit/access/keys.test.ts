@@ -36,7 +36,7 @@ describe('a list of keys', () => {
 
   /** What makes an entry wrong that has a name and a key otherwise. */
   const wrong: [object, RegExp][] = [
-    [{ name: undefined }, /has no name/], [{ name: '' }, /has no name/], [{ name: 7 }, /name must be/],
+    [{ name: undefined }, /name is required/], [{ name: '' }, /name is required/], [{ name: 7 }, /name must be/],
     [{ name: ' console' }, /"console" is the name of the page in the console/],
     [{ name: ' plugin:shop' }, /names that begin with "plugin:" are those of plugins/],
     [{ name: 'a\nb' }, /name must be/], [{ name: 'a\u202eb' }, /name must be/], [{ name: 'a'.repeat(65) }, /name must be/],
