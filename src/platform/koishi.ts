@@ -121,8 +121,12 @@ export class KoishiPort implements Port {
 
   /** @throws RelayError `unsent` */
   private refuse(selector: BotSelector): never {
-    const what = (selector.platform ?? selector.selfId) === undefined ? 'no bot is online' : 'no bot with this platform and self_id is online'
-    const cause = this.pick(selector, () => true)?.health.cause
+    const { platform, selfId } = selector
+    // One that has not logged in yet has no ID.
+    const account = this.pick(selector, () => true) ?? this.pick({ platform }, each => !each.selfId)
+    const named = account ? 'no bot with this platform and self_id is online' : 'there is no bot with this platform and self_id'
+    const what = (platform ?? selfId) === undefined ? 'no bot is online' : named
+    const cause = account?.health.cause
     throw new RelayError('unsent', `${cause === undefined ? what : `${what}: ${cause}`}: try again later`)
   }
 

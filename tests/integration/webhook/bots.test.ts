@@ -143,7 +143,7 @@ describe('of several bots', () => {
 
   test('none sends when the one asked for does not exist', async () => {
     for (const selector of [{ platform: 'onebot', self_id: 'f1' }, { platform: 'fake', self_id: '10000' }, { platform: 'other' }, { self_id: '999' }]) {
-      failureOf(await send(selector), 503)
+      assert.match(failureOf(await send(selector), 503), /^there is no bot with this platform and self_id/)
     }
     assert.deepEqual(sent(), [0, 0, 0])
   })
@@ -154,7 +154,7 @@ describe('of several bots', () => {
     first.offline()
     assert.deepEqual(idsOf(await send()), ['f2-1'])
     failureOf(await send({ platform: 'onebot' }), 503)
-    failureOf(await send({ self_id: 'f1' }), 503)
+    assert.match(failureOf(await send({ self_id: 'f1' }), 503), /^no bot with this platform and self_id is online/)
     second.offline()
     failureOf(await send(), 503)
     await reconnect(relay)
