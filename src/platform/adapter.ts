@@ -4,7 +4,7 @@ import { demand } from '../errors'
 import type { Item, Target } from '../message/model'
 import { adapterOf, type Adapter, type Feature } from './adapters'
 import type { Presence } from './bots'
-import { failureOf, observe, watchExchanges, type Exchange } from './exchange'
+import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './exchange'
 import { classifyThrown, throwClassified } from './failure'
 import {
   announceSend, BotAccount, createEncoder, createSession, isUser, partlyArrived, render, toElement, type PlatformSupport, type SendSession,
@@ -253,7 +253,7 @@ class AdapterMessage implements Message {
     const { adapter } = this
     if (error instanceof SendError) return error
     const last = exchanges.at(-1)
-    const failure = failureOf(last?.answer, adapter)
+    const failure = failureOf(last?.answer ?? answerIn(error), adapter)
     if (failure) return failure
     if (last?.answer) return new SendError('unanswered', 'the adapter failed at the answer of the platform', { cause: error })
     return classifyThrown(error, adapter && !adapter.isUnseen && !last ? 'refused' : 'unanswered')

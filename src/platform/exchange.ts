@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { fieldsOf, toText, type JsonObject } from '../lib/shape'
 import type { Adapter } from './adapters'
 import { SendError } from './port'
-import { retryAfterOf, toFailure, type WebAnswer } from './web'
+import { parseJson, retryAfterOf, toFailure, type WebAnswer } from './web'
 
 /*
  * What a platform answers to the requests that an adapter makes through Koishi's HTTP client. Adapters write the answer into a text, throw
@@ -88,6 +88,14 @@ export function failureOf(answer: Said | undefined, adapter: Adapter | undefined
   if (!adapter || code === '') return
   // QQ answers 201 and 202 where it has yet to decide.
   return toFailure(status > 200 ? 500 : 400, { words, causeId })
+}
+
+/** The answer that an error of an adapter holds, or begins its text with: `[502] {"code":…}`, `Telegram API error 502. Bad Gateway`. */
+export function answerIn(error: unknown): Said | undefined {
+  const { status, headers, data } = fieldsOf(fieldsOf(error).response)
+  if (typeof status === 'number') return { status, headers: headers instanceof Headers ? headers : new Headers(), body: data }
+  const [, code, text = ''] = /^(?:\[|\w+ API error )([1-5]\d\d)\b[\].]? ?(.*)/s.exec(error instanceof Error ? error.message : '') ?? []
+  return code === undefined ? undefined : { status: Number(code), headers: new Headers(), body: parseJson(text) ?? { message: text } }
 }
 
 /** The code and the words of a complaint; no code for none. */
