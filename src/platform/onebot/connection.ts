@@ -18,6 +18,9 @@ const checkInterval = 1_000
 /** The forward bots that a person has stopped. It outlives a reload of the plugin, so that the reload does not start them. */
 const stopped = new WeakSet<Bot>()
 
+/** The bots that had the adapter's way to make calls. For other bots its absence means nothing: their adapter may keep it elsewhere. */
+const known = new WeakSet<Bot>()
+
 /**
  * Keeps OneBot bots connected until the plugin is disposed. Adapter-onebot 6.9.4 does not dial again after the other side closed a forward
  * connection. A reverse connection that closes after its successor has opened takes away the successor's way to make calls. Bots over HTTP,
@@ -91,7 +94,7 @@ class Supervisor {
   private onOnline(): void {
     // A person stopped the bot during a dial, which the adapter does not cancel; or the login succeeded after its connection had closed.
     const isStopped = stopped.has(this.bot)
-    if (isStopped || !hasRequest(this.bot)) {
+    if (isStopped || this.hasLostRequest()) {
       this.soon(Universal.Status.ONLINE, () => isStopped ? this.bot.stop() : this.bot.offline())
       return
     }
@@ -139,7 +142,12 @@ class Supervisor {
     if (readyState === socketState.closed) return false
     if (wire === this.closing) return true
     if (this.mode === 'forward') return hasFailed || !this.mayBeDialling()
-    return readyState === socketState.open && (!hasRequest(this.bot) || (hasFailed && this.bot.status === Universal.Status.OFFLINE))
+    return readyState === socketState.open && (this.hasLostRequest() || (hasFailed && this.bot.status === Universal.Status.OFFLINE))
+  }
+
+  private hasLostRequest(): boolean {
+    if (hasRequest(this.bot)) known.add(this.bot)
+    return known.has(this.bot) && !hasRequest(this.bot)
   }
 
   /** Closes a connection, the second time by force. A new one must not open before: the end of the old one would harm it. */
