@@ -90,7 +90,7 @@ describe('a recipe for digests, quiet hours and fallbacks', { timeout: 120_000 }
 })
 
 test('the name that has all fields is a right one, and no field is missing', async () => {
-  const source = await readFile(join(import.meta.dirname, '../../src/message/names.ts'), 'utf8')
+  const source = await readFile(join(__dirname, '../../src/message/names.ts'), 'utf8')
   const [, fields = ''] = /const \{\n([^}]+?)\.\.\.others/.exec(source) ?? []
   const known = fields.split(',').map(field => field.trim().split(':')[0]?.trim() ?? '').filter(field => field !== '' && !/self|platform|^to$/.test(field))
   for (const each of versions('flow')) {

@@ -4,7 +4,7 @@ import { readFile, symlink } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { temporaryFolder } from './folder'
 
-const repository = resolve(import.meta.dirname, '../..')
+const repository = resolve(__dirname, '../..')
 
 /** As the build does it. */
 const yaml: Plugin = {

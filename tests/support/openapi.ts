@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** `docs/openapi.yaml`, as text and read. */
-export const source = readFileSync(join(import.meta.dirname, '../../docs/openapi.yaml'), 'utf8')
+export const source = readFileSync(join(__dirname, '../../docs/openapi.yaml'), 'utf8')
 export const document = read()
 
 /** The methods that a path of the document may have. */

@@ -7,7 +7,7 @@ import { launchBrowser } from './browser'
 import { startDemo, type Demo } from './demo'
 
 const [folder = 'docs/images', ...words] = process.argv.slice(2)
-const root = resolve(import.meta.dirname, '../..')
+const root = resolve(__dirname, '../..')
 
 interface Look { locale: 'zh-CN' | 'en-US', width: number, height: number, colorScheme: 'light' | 'dark' }
 /** In what each tab is shown. Their names end those of the pictures. */

@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline'
 import { freePort } from '../../support/process'
 import { until } from '../../support/until'
 
-const repository = resolve(import.meta.dirname, '../../..')
+const repository = resolve(__dirname, '../../..')
 
 /** A copy of the repository with what was built there: a bot of it may build anew without disturbing other tests. */
 export class Checkout {

@@ -10,7 +10,7 @@ import { apiKey } from '../../support/relay'
 import { group, useStored } from '../deliveries/support'
 import { run, type Ended } from './support'
 
-const repository = resolve(import.meta.dirname, '../../..')
+const repository = resolve(__dirname, '../../..')
 const committed = join(repository, 'action/index.js')
 
 describe('the GitHub Action', { timeout: 60_000 }, () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join, resolve } from 'node:path'
 import { temporaryFolder } from '../../support/folder'
 
-const repository = resolve(import.meta.dirname, '../../..')
+const repository = resolve(__dirname, '../../..')
 
 /** Bundles a program of cli/ as the build does, and gives the file; it goes with this process. */
 export async function bundled(name: 'relay' | 'action'): Promise<string> {

@@ -59,6 +59,6 @@ test('where there is no console the relay loads and sends, and its bundle asks f
   assert.equal((await relay.send({ group_id: '123456', msg: 'hello' })).status, 200)
   const { body } = await read(await relay.request('/statusz'))
   assert(!JSON.stringify(body).includes('console'))
-  const bundle = await readFile(join(resolve(import.meta.dirname, '../../..'), 'lib/index.js'), 'utf8')
+  const bundle = await readFile(join(resolve(__dirname, '../../..'), 'lib/index.js'), 'utf8')
   assert(!/require\("@koishijs\/(?:plugin-console|console|client)"\)/.test(bundle))
 })

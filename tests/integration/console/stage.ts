@@ -13,7 +13,7 @@ import { freePort } from '../../support/process'
 import { startRelay, type RelayOptions, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
-const build = resolve(import.meta.dirname, '../../../dist')
+const build = resolve(__dirname, '../../../dist')
 
 type Play = (page: Page) => Promise<void>
 
@@ -78,7 +78,7 @@ export function useStage(config: RelayOptions['config']): Stage {
 
   before(async () => {
     assert(existsSync(build), 'run npm run build')
-    axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+    axe = await readFile(createRequire(__filename).resolve('axe-core/axe.min.js'), 'utf8')
     const port = await freePort()
     url = `http://127.0.0.1:${port}`
     relay = await startRelay({

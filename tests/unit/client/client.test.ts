@@ -100,7 +100,7 @@ test('a reason is told in the language of the page, and the words of the platfor
 })
 
 test('each sentence that the page knows is one of the relay', () => {
-  const root = resolve(import.meta.dirname, '../../..')
+  const root = resolve(__dirname, '../../..')
   const code = [...readdirSync(resolve(root, 'src'), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts')).map(name => `src/${name}`), 'client/api.ts'].map(path => readFileSync(resolve(root, path), 'utf8')).join('\n')
   for (const sentence of [...Object.keys(sentences), ...Object.keys(frames)]) {
     // The fields of keys have a table of rules.

@@ -203,7 +203,7 @@ describe('the row of the owner', () => {
   })
 })
 
-const source = join(import.meta.dirname, '../../../src/relay')
+const source = join(__dirname, '../../../src/relay')
 const program = `
 const { FileLock } = require(${JSON.stringify(join(source, 'owner.ts'))})
 const { systemClock } = require(${JSON.stringify(join(source, 'clock.ts'))})
