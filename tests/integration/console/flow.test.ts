@@ -5,19 +5,10 @@ import { fieldsOf } from '../../../src/lib/shape'
 import { skip } from '../../support/browser'
 import { read } from '../../support/relay'
 import { until } from '../../support/until'
-import { useStage } from './stage'
-
-/** A time of the day in UTC, so many hours from now. */
-const clockIn = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16)
+import { useTabs } from './stage'
 
 describe('on the page, when and by which way messages leave', { skip, timeout: 300_000 }, () => {
-  const stage = useStage({
-    targets: {
-      night: { to: 'group:123456', quiet: { from: clockIn(-1), to: clockIn(1), zone: 'UTC' } },
-      flapping: { to: 'group:654321', digest: 2 },
-      oncall: { first: ['group:404', 'group:123456'] },
-    },
-  })
+  const stage = useTabs()
 
   /** @returns the ID of the delivery */
   async function send(body: Record<string, unknown>): Promise<string> {

@@ -4,13 +4,10 @@ import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { skip } from '../../support/browser'
 import { until } from '../../support/until'
-import { useStage } from './stage'
+import { useTabs } from './stage'
 
 describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
-  const stage = useStage({
-    targets: { ops: 'group:123456' },
-    keys: [{ name: 'old', key: 'the-secret-of-the-hooks', targets: ['ops'], allow: ['hooks'] }],
-  })
+  const stage = useTabs()
 
   /** Types the whole name of a target. */
   async function choose(page: Page, target: string): Promise<void> {

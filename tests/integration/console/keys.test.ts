@@ -3,16 +3,10 @@ import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { skip } from '../../support/browser'
 import { until } from '../../support/until'
-import { useStage } from './stage'
+import { useTabs } from './stage'
 
 describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
-  const stage = useStage({
-    targets: { ops: 'group:123456' },
-    keys: [
-      { name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] },
-      { name: 'past', key: 'the-secret-of-last-year', allow: ['send'], expires: '2020-01-31', rate: 30, from: ['10.0.0.0/8', '192.0.2.1'] },
-    ],
-  })
+  const stage = useTabs()
 
   const rowOf = (page: Page, name: string) => page.getByRole('row', { name: new RegExp(`^${name}`) })
   /** The first text that is shown to be copied. */
@@ -138,35 +132,35 @@ describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
       await rowOf(page, 'ops').getByText('In the settings', { exact: true }).waitFor()
       await page.getByRole('button', { name: 'New target' }).click()
       const dialog = page.getByRole('dialog')
-      await dialog.getByLabel('Name').fill('builds')
+      await dialog.getByLabel('Name').fill('alarms')
       await dialog.getByRole('combobox', { name: 'Chats' }).fill('Ops 值班群')
       await page.keyboard.press('Tab')
       assert.deepEqual(await stage.violations(page), [])
       await dialog.getByRole('button', { name: 'Save' }).click()
-      await page.getByText('Target “builds” saved.').waitFor()
-      await rowOf(page, 'builds').getByText('Ops 值班群 (group:654321)').waitFor()
-      await relay.send({ to: 'builds', msg: 'to the first' })
+      await page.getByText('Target “alarms” saved.').waitFor()
+      await rowOf(page, 'alarms').getByText('Ops 值班群 (group:654321)').waitFor()
+      await relay.send({ to: 'alarms', msg: 'to the first' })
 
-      await page.getByRole('button', { name: 'Edit: builds' }).click()
+      await page.getByRole('button', { name: 'Edit: alarms' }).click()
       await dialog.getByRole('combobox', { name: 'Chats' }).fill('group:123456')
       await page.keyboard.press('Tab')
       await dialog.getByLabel('Bot').press('Enter')
       await page.getByRole('option', { name: 'onebot:10000' }).click()
       await dialog.getByRole('button', { name: 'Save' }).click()
-      await rowOf(page, 'builds').getByText('构建通知 Builds (onebot:10000:group:123456)').waitFor()
-      await page.getByRole('button', { name: 'Edit: builds' }).click()
+      await rowOf(page, 'alarms').getByText('构建通知 Builds (onebot:10000:group:123456)').waitFor()
+      await page.getByRole('button', { name: 'Edit: alarms' }).click()
       await dialog.getByText('onebot:10000', { exact: true }).waitFor()
       await dialog.getByRole('combobox', { name: 'Bot: onebot:10000' }).waitFor()
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.waitFor({ state: 'detached' })
-      await relay.send({ to: 'builds', msg: 'to both' })
+      await relay.send({ to: 'alarms', msg: 'to both' })
       await until('both have it', () => relay.simulator.ledger.filter(({ text }) => text === 'to both').length === 2)
       assert.equal(relay.simulator.ledger.filter(({ text }) => text === 'to the first').length, 1)
 
-      await page.getByRole('button', { name: 'Delete: builds' }).click()
-      await page.getByRole('dialog', { name: 'Delete “builds”?' }).getByRole('button', { name: 'Delete' }).click()
-      await rowOf(page, 'builds').waitFor({ state: 'detached' })
-      assert.equal((await relay.send({ to: 'builds', msg: 'x' })).status, 404)
+      await page.getByRole('button', { name: 'Delete: alarms' }).click()
+      await page.getByRole('dialog', { name: 'Delete “alarms”?' }).getByRole('button', { name: 'Delete' }).click()
+      await rowOf(page, 'alarms').waitFor({ state: 'detached' })
+      assert.equal((await relay.send({ to: 'alarms', msg: 'x' })).status, 404)
       assert.equal(await send(key, 'ops'), 200)
     })
   })

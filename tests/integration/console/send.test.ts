@@ -9,10 +9,10 @@ import type { LedgerEntry } from '../../../simulator/types'
 import { skip } from '../../support/browser'
 import { temporaryFolder } from '../../support/folder'
 import { apiKey } from '../../support/relay'
-import { useStage } from './stage'
+import { useTabs } from './stage'
 
 describe('the tab Send', { skip, timeout: 300_000 }, () => {
-  const stage = useStage({ targets: { ops: 'group:123456' }, chatApiMaxRetries: 0, chatApiTimeout: 2 })
+  const stage = useTabs()
 
   /** Types the whole name of a target, and chooses nothing from the list. */
   async function type(page: Page, target: string): Promise<void> {

@@ -34,8 +34,51 @@ export interface Stage {
   violations: (page: Page) => Promise<string[]>
 }
 
+/** A time of the day in UTC, so many hours from now. */
+const clockIn = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16)
+
+/** The settings of the relay that the tests of the tabs share. */
+const tabs: RelayOptions['config'] = {
+  targets: {
+    ops: 'group:123456',
+    night: { to: 'group:123456', quiet: { from: clockIn(-1), to: clockIn(1), zone: 'UTC' } },
+    flapping: { to: 'group:654321', digest: 2 },
+    oncall: { first: ['group:404', 'group:123456'] },
+  },
+  keys: [
+    { name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] },
+    { name: 'old', key: 'the-secret-of-the-hooks', targets: ['ops'], allow: ['hooks'] },
+    { name: 'past', key: 'the-secret-of-last-year', allow: ['send'], expires: '2020-01-31', rate: 30, from: ['10.0.0.0/8', '192.0.2.1'] },
+  ],
+  chatApiMaxRetries: 0,
+  chatApiTimeout: 2,
+}
+
+/** What the tests of the tabs share, and how many files of this process are not through with it. */
+let tabStage: ReturnType<typeof makeStage> | undefined
+let started: Promise<void> | undefined
+let users = 0
+
+/** One stage for the tests of all tabs, since it takes longer to start than they take. What they make there has different names. */
+export function useTabs(): Stage {
+  const { stage, start, stop } = tabStage ??= makeStage(tabs)
+  users++
+  before(() => started ??= start())
+  after(async () => {
+    if (--users === 0) await stop()
+  })
+  return stage
+}
+
 /** Serves the page for the tests of a file, to be used once they run. */
 export function useStage(config: RelayOptions['config']): Stage {
+  const { stage, start, stop } = makeStage(config)
+  before(start)
+  after(stop)
+  return stage
+}
+
+function makeStage(config: RelayOptions['config']): { stage: Stage, start: () => Promise<void>, stop: () => Promise<void> } {
   let relay: TestRelay | undefined
   let console: ForkScope | undefined
   let browser: Browser | undefined
@@ -76,7 +119,7 @@ export function useStage(config: RelayOptions['config']): Stage {
     return page
   }
 
-  before(async () => {
+  async function start(): Promise<void> {
     assert(existsSync(build), 'run npm run build')
     axe = await readFile(createRequire(__filename).resolve('axe-core/axe.min.js'), 'utf8')
     const port = await freePort()
@@ -93,15 +136,16 @@ export function useStage(config: RelayOptions['config']): Stage {
     const { app } = relay
     await until('the database is there', () => app.get('database') !== undefined)
     browser = await launchBrowser()
-  })
-  after(async () => {
+  }
+
+  async function stop(): Promise<void> {
     await browser?.close()
     await until('nobody is connected', () => Object.keys(relay?.app.console.clients ?? {}).length === 0)
     console?.dispose()
     await relay?.stop()
-  })
+  }
 
-  return {
+  const stage: Stage = {
     get relay() {
       assert(relay, 'the relay is started before the first test')
       return relay
@@ -133,4 +177,5 @@ export function useStage(config: RelayOptions['config']): Stage {
       return result.map(String)
     },
   }
+  return { stage, start, stop }
 }
