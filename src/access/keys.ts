@@ -3,7 +3,7 @@ import { demand, RelayError } from '../errors'
 import { sha256 } from '../lib/crypto'
 import { printable } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
-import { isSet, readList } from '../lib/words'
+import { isSet, readList, refuseFields } from '../lib/words'
 import { reachOf } from '../message/target'
 import type { TargetNames } from '../message/model'
 import { parseRanges } from './origin'
@@ -92,8 +92,7 @@ export function parseEntry(
   value: unknown, known: Set<string>, names: TargetNames, takesAnyName = false,
 ): { key: Key, flaw: string | undefined } {
   demand(isObject(value), 'it is no object')
-  const stranger = Object.keys(value).find(field => !fieldNames.some(each => each === field) && isSet(value[field]))
-  demand(stranger === undefined, `keys have no field ${JSON.stringify(printable(String(stranger).slice(0, longestName)))}`)
+  refuseFields('keys', Object.keys(value).filter(field => !fieldNames.some(each => each === field) && isSet(value[field])))
   const name = read(value, 'name', parseName, `one line of text, of at most ${longestName} bytes`)
   demand(name !== undefined, 'name is required')
   demand(name !== consoleName, `${JSON.stringify(consoleName)} is the name of the page in the console`)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { codeOf, RelayError } from '../errors'
 import { inTime, Mutex } from '../lib/async'
 import { loadedPlaces, placesOf, silently, unwrap } from '../lib/koishi'
-import { printable } from '../lib/log'
+import { quoted } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
 import { writeWhole } from '../lib/whole-file'
 
@@ -219,7 +219,7 @@ export function readEntry<T>(name: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw new RelayError('bad-request', `the entry ${JSON.stringify(printable(name.slice(0, 64)))}: ${RelayError.from(error).message}`)
+    throw new RelayError('bad-request', `the entry ${quoted(name)}: ${RelayError.from(error).message}`)
   }
 }
 

@@ -1,8 +1,8 @@
 import { demand, RelayError } from '../errors'
 import { parseEndpoint, type Endpoint } from '../lib/endpoint'
-import { printable } from '../lib/log'
+import { quoted } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
-import { isSet, readList } from '../lib/words'
+import { isSet, readList, refuseFields } from '../lib/words'
 import type { Target } from '../message/model'
 
 /** A command of the setting `commands`. */
@@ -47,7 +47,7 @@ export function parseCommands(raw: readonly unknown[], fallback: string): { comm
       demand(!commands.has(command.name), 'an earlier entry has its name')
       commands.set(command.name, command)
     } catch (error) {
-      const label = `commands: entry ${index + 1}${name === undefined ? '' : ` (${JSON.stringify(printable(name.slice(0, 64)))})`}`
+      const label = `commands: entry ${index + 1}${name === undefined ? '' : ` (${quoted(name)})`}`
       warnings.push(`${label} is left out: ${RelayError.from(error).message}`)
     }
   }
@@ -56,8 +56,7 @@ export function parseCommands(raw: readonly unknown[], fallback: string): { comm
 
 function parseEntry(value: unknown, fallback: string): Command {
   demand(isObject(value), 'it is no object')
-  const stranger = Object.keys(value).find(field => !fieldNames.includes(field) && isSet(value[field]))
-  demand(stranger === undefined, `commands have no field ${JSON.stringify(printable(String(stranger).slice(0, 64)))}`)
+  refuseFields('commands', Object.keys(value).filter(field => !fieldNames.includes(field) && isSet(value[field])))
   const name = parseName(value.name)
   demand(name !== undefined, 'name must be text without blanks')
   const groups = readIds(value, 'groups')

@@ -6,6 +6,11 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '\ufffd')
 }
 
+/** A word of a caller or of the settings, cut to 64 characters, as errors and warnings repeat it. */
+export function quoted(word: string): string {
+  return JSON.stringify(printable(word.slice(0, 64)))
+}
+
 /** An unexpected error: its text, in one line of at most 200 characters, and its stack. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return typeof error

@@ -1,3 +1,6 @@
+import { RelayError } from '../errors'
+import { quoted } from './log'
+
 /**
  * Reads a list of words, or a text with commas (those of Chinese, too) between its words; `undefined` for anything else. Blank words are
  * left out. A word of digits is a number in YAML.
@@ -27,6 +30,16 @@ export function matchesGlob(pattern: string, text: string): boolean {
 /** Whether a setting holds a value: null and blank text count as absent. */
 export function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')
+}
+
+/**
+ * Refuses an entry of the settings that has fields which mean nothing.
+ *
+ * @param kind what such entries are called, in the plural
+ * @throws RelayError `bad-request`, which names the first
+ */
+export function refuseFields(kind: string, [stranger]: readonly string[]): void {
+  if (stranger !== undefined) throw new RelayError('bad-request', `${kind} have no field ${quoted(stranger)}`)
 }
 
 /**

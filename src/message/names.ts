@@ -1,9 +1,9 @@
 import { demand, RelayError } from '../errors'
 import { languages } from '../lib/language'
-import { printable } from '../lib/log'
+import { quoted } from '../lib/log'
 import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
-import { isSet, readList } from '../lib/words'
+import { isSet, readList, refuseFields } from '../lib/words'
 import type { Address, HttpRung, Ladder, Named, Quiet, Rung, TargetNames } from './model'
 import { isZone, ownZone } from './quiet'
 import { chatOf, readAddress, toPlatform } from './target'
@@ -31,7 +31,7 @@ export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnin
       work()
     } catch (error) {
       names.delete(name)
-      warnings.push(`targets: ${JSON.stringify(printable(name.slice(0, 64)))} is left out: ${RelayError.from(error).message}`)
+      warnings.push(`targets: ${quoted(name)} is left out: ${RelayError.from(error).message}`)
     }
   }
   for (const [name, value] of Object.entries(raw)) attempt(name, () => names.set(name, parseNamed(name, value)))
@@ -51,8 +51,7 @@ export function parseNamed(name: string, value: unknown, names?: TargetNames): N
     to, first, after, when_unknown: whenUnknown, platform: given, selfId: accountId, self_id: account = accountId, lang, digest, quiet,
     ...others
   } = isObject(value) ? withoutNull(value) : { to: value }
-  const [stranger] = Object.keys(others)
-  demand(stranger === undefined, `targets have no field ${JSON.stringify(printable(String(stranger).slice(0, 64)))}`)
+  refuseFields('targets', Object.keys(others))
   demand(isWord(given), 'platform must be text')
   const selfId = Number.isSafeInteger(account) ? String(account) : account
   demand(isWord(selfId), 'selfId must be text')

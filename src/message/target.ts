@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { printable } from '../lib/log'
+import { quoted } from '../lib/log'
 import {
   httpPlatform, type Address, type BotSelector, type Destination, type Destinations, type HttpRung, type Ladder, type Named, type Route,
   type Rung, type Target, type TargetNames,
@@ -52,8 +52,6 @@ export function writeAddress({ platform, selfId, target }: Address): string {
 
 /** The most targets of one request. */
 const maxTargets = 100
-/** What an error repeats of a word, in characters. */
-const longestName = 64
 
 /**
  * Resolves words to destinations without duplicates. Each word is a target, or a name for one or several.
@@ -92,8 +90,7 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
 
 /** The log does not have the word: it may be a text, or a key, in the wrong place. */
 function noSuchTarget(word: string): RelayError {
-  const name = JSON.stringify(printable(word.slice(0, longestName)))
-  const message = `no such target ${name}: write group:<id> or private:<id>, or a name from the list of targets`
+  const message = `no such target ${quoted(word)}: write group:<id> or private:<id>, or a name from the list of targets`
   return new RelayError('no-such-target', message, { logText: 'no such target' })
 }
 
