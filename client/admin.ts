@@ -55,7 +55,7 @@ function readTarget(fields: Fields) {
     name: textOf(fields.name),
     /** Whole addresses: `onebot:10000:group:1` where it names a bot. */
     to: textsOf(fields.to),
-    /** The ways to it, one after another, in the place of `to`; empty where it has none. */
+    /** The ways to it, one after another, instead of `to`; empty without any. */
     first: Array.isArray(fields.first) ? fields.first.map(readWay) : [],
     /** Names among the ways that lead to no single chat any more. */
     skipped: textsOf(fields.skipped),

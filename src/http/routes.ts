@@ -26,7 +26,7 @@ export interface Exchange extends Received {
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Partial<Record<string, string>>>
   readonly query: URLSearchParams
-  /** Where the request came from, as far as that is known. */
+  /** The address of the caller; `undefined` where it is unknown. */
   readonly address: string | undefined
   /** Who makes the request. It has no rights where the path wants no key, and until the key was checked. */
   caller: Caller

@@ -43,7 +43,7 @@ const leastStep = 2_000
 const day = 24 * 60 * 60 * 1000
 /** How many chats, message IDs of a chat, and messages without an ID of a chat are remembered. */
 const most = { chats: 5_000, claims: 1_000, calls: 1_000 }
-/** With `max` in the place of a size, an empty cache would reserve memory for as many. */
+/** A cache with `max` reserves memory for that many entries while it is empty. */
 const sizeOfCache = { maxSize: most.chats, sizeCalculation: () => 1 }
 
 /**

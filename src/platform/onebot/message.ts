@@ -164,7 +164,7 @@ export async function readHistory(asked: Promise<unknown>, selfId: string, conte
   const data = await asked.catch(forgive('empty-chat', { messages: [] })).catch(forgive('unknown-action', undefined))
   const { messages } = fieldsOf(data)
   if (!Array.isArray(messages)) return
-  // LuckyLilliaBot has `null` in the place of a message that it leaves out.
+  // LuckyLilliaBot has `null` for a message that it leaves out.
   const all = messages.filter(isObject)
   // A private chat of Lagrange, which alone has this field, ends with the last message of the other side: what is absent may have arrived.
   // Source: LagrangeDev/Lagrange.Core, branch v1, `Lagrange.OneBot/Core/Operation/Message/GetFriendMessageHistoryOperation.cs`.
