@@ -122,7 +122,7 @@ export class Alerts implements Partial<Observer> {
       paused: new Map(relay.failing().map(queue => [queue, undefined])),
       // Where its account was told, what waits for it is not worth an alert of its own.
       held: new Map(relay.lanes().flatMap(({ queue, bot, hold }) =>
-        hold && !(causes[hold.cause].about === 'account' && isTold(bot)) ? [[queue, explain(hold.cause)]] : [])),
+        hold && !(causes[hold.cause].about !== 'chat-closed' && isTold(bot)) ? [[queue, explain(hold.cause)]] : [])),
       gone: new Map([...gone].map(([queue, cause]) => [queue, explain(cause)])),
       expired,
     }

@@ -78,7 +78,7 @@ export function classifyThrown(error: unknown, otherwise: 'refused' | 'unanswere
   const [outcome] = rules.find(([, rule]) => marks.some(mark => rule.test(mark))) ?? [isServerError ? 'unanswered' : undefined]
   if (outcome === 'unsent') {
     const reason = marks.some(mark => proxyFailed.test(mark)) ? 'the proxy makes no connection' : networkReason(error)
-    return new SendError('unsent', `the platform cannot be reached: ${reason}`)
+    return new SendError('unsent', reason, { causeId: 'unreachable' })
   }
   if (outcome) return new SendError(outcome, undefined, { cause: error })
   return new SendError(otherwise, cleanWording(error instanceof Error ? error.message : ''), { cause: error })

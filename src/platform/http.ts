@@ -99,7 +99,8 @@ export class HttpAccount implements Account {
       })
     } catch (error) {
       if (error instanceof SendError) throw error
-      throw new SendError(classifyThrown(error, 'unanswered').outcome, `${origin}: ${networkReason(error)}`)
+      const { outcome, causeId } = classifyThrown(error, 'unanswered')
+      throw new SendError(outcome, `${origin}: ${networkReason(error)}`, { causeId })
     }
   }
 }

@@ -238,7 +238,7 @@ export class SendError extends Error {
   /** @param words the platform's own words, fit to be shown to the caller */
   constructor(readonly outcome: SendFailure, words?: string, { causeId, limit, isFinal = false, ...options }: SendErrorOptions = {}) {
     const plain = causeId && causes[causeId].en
-    const wording = plain && words ? `${plain} (platform: "${words}")` : plain ?? words
+    const wording = plain && words ? `${plain}${causeId === 'unreachable' ? `: ${words}` : ` (platform: "${words}")`}` : plain ?? words
     super(wording ?? outcome, options)
     this.causeId = causeId
     this.wording = wording

@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { causes } from '../message/causes'
+import { causes, type CauseId } from '../message/causes'
 import type { Target } from '../message/model'
 import { quietUntil, timeOfDay } from '../message/quiet'
 import { longestLimit, type Account, type Closure, type SendError } from '../platform/port'
@@ -56,6 +56,8 @@ export class GateMemory {
 const minute = 60_000
 /** The waits before the head of a held lane is tried where nobody can tell whether the hold is over; the last one again and again. */
 const tryWaits = [1 * minute, 2 * minute, 4 * minute, 8 * minute, 15 * minute] as const
+/** The first wait, and the longest, before the head is tried where the platform could not be reached: that it can be again, nobody says. */
+const reachAfter = { first: 1_000, longest: minute }
 /** How long to wait at least, and at most, before the platform is asked again. */
 const askAfter = { least: 1_000, most: 15 * minute }
 /** An account is restricted after so many calls that came to nothing, in so many chats, within this time. */
@@ -238,6 +240,8 @@ export class Gates {
     const gate = this.gate(name)
     const { causeId, about } = failure.last
     if (failure.causeId === 'swallowed' || failure.causeId === 'vanished') this.vanished(bot, name, leftAt)
+    // Whatever it answers, the platform can be reached again.
+    if (gate.hold?.cause === 'unreachable' && failure.last.outcome !== 'unsent') this.open(name)
     if (causeId && (about === 'chat-closed' || about === 'account')) {
       this.close(name, { cause: causeId, until: null })
       return true
@@ -261,7 +265,7 @@ export class Gates {
       logger.info('%s', `${name} is held: ${causes[cause].en}`)
     }
     gate.hold = { cause, since: gate.hold?.since ?? clock.wall(), until }
-    gate.nextTry = until === null ? clock.now() + waitFor(gate.tries) : this.due(until)
+    gate.nextTry = until === null ? clock.now() + waitFor(cause, gate.tries) : this.due(until)
   }
 
   /** Ends a hold. */
@@ -278,7 +282,7 @@ export class Gates {
   online(bot: string): void {
     for (const [name, gate] of this.memory.gates) {
       const isHeld = gate.hold && !this.isAboutChat(name) && name.startsWith(`${bot}/`)
-      if (isHeld && gate.tries === 0) gate.nextTry = this.context.clock.now()
+      if (isHeld && (gate.tries === 0 || gate.hold?.cause === 'unreachable')) gate.nextTry = this.context.clock.now()
     }
   }
 
@@ -300,10 +304,11 @@ export class Gates {
     return !(isUnknown || this.isAboutChat(lane.name)) || await this.ask(lane, account)
   }
 
-  /** Whether the hold of a lane may be forgotten: its time is over, or nothing was tried there for long. */
+  /** Whether the hold of an empty lane may be forgotten: its time is over, nothing was tried there for long, or a try will tell. */
   isOld(name: string): boolean {
     const { clock } = this.context
     const { hold, heldAt, lastSent } = this.gate(name)
+    if (hold?.cause === 'unreachable') return true
     return hold?.until ? hold.until <= clock.wall() : clock.now() - Math.max(heldAt, lastSent) >= 2 * askAfter.most
   }
 
@@ -360,8 +365,8 @@ export function reasonOf({ kind, until }: Deferral, { policy }: Flow): string {
   return kind === 'digest' ? 'it waits for the next digest' : `quiet hours until ${timeOfDay(until, policy?.quiet?.zone ?? 'UTC')}`
 }
 
-function waitFor(tries: number): number {
-  return tryWaits[tries] ?? 15 * minute
+function waitFor(cause: CauseId, tries: number): number {
+  return cause === 'unreachable' ? Math.min(reachAfter.first * 2 ** tries, reachAfter.longest) : tryWaits[tries] ?? 15 * minute
 }
 
 /** A refusal that passes in so many milliseconds. */

@@ -422,6 +422,8 @@ export class Lanes {
     }
     const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
     const { last } = failure ?? {}
+    // A caller who comes first tries for itself.
+    if (waits && last?.causeId === 'unreachable') gates.close(lane.name, { cause: last.causeId, until: null })
     if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(lane, lane.places, last.toRelayError())
     if (members.length > 0 && !mayHaveArrived && !stop.aborted) {
       const isOfChat = !waits && failure?.last.isAboutTarget === true

@@ -503,7 +503,7 @@ const failures = {
   'muted': new SendError('refused', 'muted', { causeId: 'muted' }),
   'final': new SendError('refused', 'no', { isFinal: true }),
   'suppressed': new SendError('suppressed', 'suppressed'),
-  'unsent': new SendError('unsent', 'unsent'),
+  'unsent': new SendError('unsent', 'unsent', { causeId: 'unreachable' }),
   'logged-out': new SendError('unsent', 'logged out', { causeId: 'logged-out' }),
   'unanswered': new SendError('unanswered', 'unanswered'),
   'swallowed': new SendError('unanswered', 'swallowed', { causeId: 'swallowed' }),

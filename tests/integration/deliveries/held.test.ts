@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fieldsOf, type JsonObject } from '../../../src/lib/shape'
 import type { Simulator } from '../../../simulator'
+import { freePort } from '../../support/process'
 import { until } from '../../support/until'
 import { post } from '../hooks/support'
 import { group, relayWith, takeOffline, type StoredRelay } from './support'
@@ -40,4 +41,11 @@ test('a group that is muted for a while gets all alerts when that is over, in th
   assert.deepEqual(relay.texts().map(text => /one|two|three|four|five|six/.exec(text)?.[0]), ['one', 'two', 'three', 'four', 'five', 'six'])
   await until('that is known', async () => (await relay.list()).every(({ state }) => state === 'sent'))
   assert.deepEqual([calls(relay.simulator), await queue(relay)], [7, {}])
+})
+
+test('what waits for an HTTP address that cannot be reached is held', async t => {
+  const relay = await relayWith(t, { config: { targets: { closed: { first: [`http://127.0.0.1:${await freePort()}/`] } } } })
+  assert.equal((await post(relay, 'message/closed', { message: 'waits' })).status, 200)
+  const held = /"queue":"http:rungs\/group:closed\/1",.*"waiting":1,"state":"held",.*"cause":"unreachable","reason":"the platform/
+  await until('it is held', async () => held.test(JSON.stringify(await queue(relay))))
 })

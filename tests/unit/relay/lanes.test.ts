@@ -235,20 +235,51 @@ test('a lane that was forgotten while the platform was asked does not take the p
 })
 
 describe('a bot that is online and cannot be reached', () => {
-  const unreachable = { answered: 5, error: new SendError('unsent', 'connection refused') }
+  const refused = { answered: 5, error: new SendError('unsent', 'connection refused', { causeId: 'unreachable' }) }
+  /** Seconds from one call to the next. */
+  const waits = ({ port: { calls } }: Core): number[] => (
+    calls.slice(1).map(({ at }, index) => Math.round((at - (calls[index]?.at ?? 0)) / 1000))
+  )
 
-  test('is tried once a second by what is sent later, whatever comes meanwhile, and callers behind it are told', async () => {
+  test('is tried less and less often, at least once a minute, whatever comes meanwhile; callers behind it are told', async () => {
     const core = new Core()
-    core.port.fates.push(...Array.from({ length: 20 }, () => unreachable))
+    core.port.fates.push(...Array.from({ length: 9 }, () => refused))
     void core.later('head')
     await core.run(100)
     void core.submit('caller')
     for (let count = 0; count < 100; count++) {
       void core.later('more')
-      await core.run(100)
+      await core.run(2_000)
     }
-    assert.equal(core.called.length, 11)
-    assert.equal(core.log.find(line => line.startsWith('caller')), 'caller unsent')
+    assert.deepEqual(waits(core), [1, 2, 4, 8, 16, 32, 60, 60])
+    assert.equal(core.log.find(line => line.startsWith('caller')), 'caller unsent 1')
+    assert.deepEqual(core.relay.lanes().map(({ state, reason }) => [state, reason]), [['held', 'the platform cannot be reached']])
+    await core.run(60_000)
+    assert.deepEqual([core.port.texts.length, core.relay.lanes()], [101, []])
+  })
+
+  test('is tried at once when it reports that it is online, and what it refuses then holds nothing up', async () => {
+    const core = new Core()
+    core.port.fates.push(...Array.from({ length: 7 }, () => refused), fates.refused, fates.refused, fates.refused)
+    void core.later('refused')
+    void core.later('next')
+    await core.run(64_000)
+    core.port.online = false
+    core.port.online = true
+    await core.run(5_000)
+    assert.deepEqual([core.called.length, core.port.texts, core.relay.lanes()], [11, ['next'], []])
+  })
+
+  test('is called for each caller where nothing waits, and its chat is not held for long after what waited has expired', async () => {
+    const core = new Core({ retries: 0 })
+    core.port.fates.push(...Array.from({ length: 5 }, () => refused))
+    await Promise.all([core.submit('caller 1'), core.submit('caller 2'), core.run(100)])
+    assert.deepEqual([core.called, core.relay.lanes()], [['caller 1', 'caller 2'], []])
+    void core.later('head', { expiresIn: 3_000 })
+    await core.run(4_100)
+    assert.deepEqual([core.states.at(-1), core.relay.lanes().map(({ state }) => state)], ['expired', ['held']])
+    await core.run(61_000)
+    assert.deepEqual(core.relay.lanes(), [])
   })
 })
 
