@@ -119,7 +119,7 @@ export class Alerts implements Partial<Observer> {
     const present: Readonly<Record<Kind, Present>> = {
       offline: botsThat(status => status !== 'online' && status !== 'restricted'),
       restricted: botsThat(status => status === 'restricted'),
-      paused: new Map(relay.failing().map(queue => [queue, undefined])),
+      paused: new Map([...relay.failing()].map(([queue, reason]) => [queue, language => language === 'zh-CN' ? inChinese(reason) : reason])),
       // Where its account was told, what waits for it is not worth an alert of its own.
       held: new Map(relay.lanes().flatMap(({ queue, bot, hold }) =>
         hold && !(causes[hold.cause].about !== 'chat-closed' && isTold(bot)) ? [[queue, explain(hold.cause)]] : [])),

@@ -161,9 +161,10 @@ export class Gates {
     return gate !== undefined && (gate.hold !== undefined || gate.failures > 0)
   }
 
-  /** The lanes whose targets keep failing: they are paused, or were, and nothing has got through since. */
-  failing(): string[] {
-    return [...this.memory.gates].flatMap(([name, { failures }]) => failures >= this.context.lane.pauseAfter ? [name] : [])
+  /** What the last failure said of the lanes whose targets keep failing: they are paused, or were, and nothing has got through since. */
+  failing(): Map<string, string> {
+    const { gates } = this.memory
+    return new Map([...gates].flatMap(([name, { failures, reason = '' }]) => failures >= this.context.lane.pauseAfter ? [[name, reason]] : []))
   }
 
   /** Since when each restricted account is, in milliseconds since the epoch, by its `sid`. */

@@ -159,9 +159,9 @@ export class Relay {
     return this.store?.journal.isDurable ? this.term?.lanes.backlog() : undefined
   }
 
-  /** The lanes that are paused, or were, and in which nothing has got through since. */
-  failing(): string[] {
-    return this.term?.gates.failing() ?? []
+  /** The lanes that are paused, or were, and in which nothing has got through since, with what the last failure said. */
+  failing(): ReadonlyMap<string, string> {
+    return this.term?.gates.failing() ?? new Map()
   }
 
   /** Since when each restricted account is, in milliseconds since the epoch, by its `sid`. */

@@ -71,7 +71,7 @@ describe('alertTo, as an address', () => {
     assert.deepEqual(told('firing').map(({ target, bot }) => ({ target, bot })), both)
     // On a busy machine the first is told alone, and the second a minute later, which passes for the alerts only.
     for (const { since } of told('firing')) assert(Math.abs(Date.parse(String(since)) - before) < 2 * minute, String(since))
-    assert.match(String(bodies[0]?.text), /^消息转发：[^]*\ngroup:123456 \(onebot:10000\)，自 \d{4}-\d\d-\d\d \d\d:\d\d 起\n/)
+    assert.match(String(bodies.find(({ alert }) => alert === 'paused')?.text), /^消息转发：[^]*\ngroup:123456 \(onebot:10000\)：.*机器人.*不在.*，自 \d{4}-\d\d-\d\d \d\d:\d\d 起\n/)
     assert(!JSON.stringify(bodies).includes('secret'))
 
     for (const resume of resumes) await resume()
