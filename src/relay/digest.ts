@@ -75,6 +75,7 @@ export async function gather(
 
 /** The lines of alerts differ from the second one on. */
 function inOneLine(text: string): string {
-  const characters = Array.from(text.trim().replace(/\s*\n\s*/g, ' · '))
+  // Not by a pattern: one with blanks before the line break looks at a run of blanks once for each of them.
+  const characters = Array.from(text.split('\n').map(line => line.trim()).filter(Boolean).join(' · '))
   return characters.length > longestLine ? `${characters.slice(0, longestLine - 1).join('')}…` : characters.join('')
 }

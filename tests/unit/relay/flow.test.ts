@@ -256,6 +256,15 @@ describe('a digest', () => {
     assert.equal(core.called.at(-1), `2, InstanceDown · db-1 · unreachable (1), InstanceDown · ${'y'.repeat(184)}… (1)`)
   })
 
+  test('is made in no time, however many blanks a text has', async () => {
+    const core = await Core.ready()
+    for (const text of ['0', `a${' '.repeat(50_000)}b`, '2']) void core.later(text, { policy: digest })
+    const { user } = process.cpuUsage()
+    await core.run(minute)
+    assert(process.cpuUsage().user - user < 1_000_000)
+    assert.match(String(core.called.at(-1)), /^3, 0 \(1\), a {198}… \(1\), 2 \(1\)$/)
+  })
+
   test('is since the time that a message was ordered for', async () => {
     const core = await Core.ready()
     const at = core.clock.wall() + hour
