@@ -88,7 +88,10 @@ export function toMarkup(elements: readonly h[]): string {
 
 /** Blanks with a line break next to an element count for nothing, escaped or not, so that such a break has to be an element. */
 function escapeText(text: string): string {
-  return h.escape(text).replace(/^\s*\n\s*|\s*\n\s*$/g, blanks => blanks.replaceAll('\n', '<br/>'))
+  const [end, start] = [text.trimEnd().length, text.length - text.trimStart().length]
+  const middle = Math.max(start, end)
+  const withBreaks = (blanks: string): string => blanks.replaceAll('\n', '<br/>')
+  return withBreaks(text.slice(0, start)) + h.escape(text.slice(start, middle)) + withBreaks(text.slice(middle))
 }
 
 /**
