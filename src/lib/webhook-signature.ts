@@ -5,6 +5,8 @@ import { equalsSecret } from './crypto'
 const keyPrefix = 'whsec_'
 /** How far the clocks of both sides may differ, and for how long a recorded message could be sent again, in milliseconds. */
 const tolerance = 5 * 60_000
+/** How many signatures of a message are looked at: one for each secret of a sender that changes it, and not the thousands of a stranger. */
+const maxSignatures = 10
 
 /** Whether a text can be a secret: `whsec_` and then the key in base64 with its padding, or any other text but an empty one. */
 export function isSigningSecret(text: string): boolean {
@@ -34,7 +36,7 @@ export function isSignedWith(secret: string, { id, timestamp, signature, body }:
   // Node.js would make a shorter or empty key of malformed base64.
   if (!isSigningSecret(secret) || !isRecent(timestamp)) return false
   const right = sign(secret, id, timestamp, body)
-  return signature.split(' ').some(each => equalsSecret(each, right))
+  return signature.split(' ', maxSignatures).some(each => equalsSecret(each, right))
 }
 
 /** Whether a time, in whole seconds since the epoch, is less than five minutes from now. */

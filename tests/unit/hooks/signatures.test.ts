@@ -88,6 +88,14 @@ describe('a signature with a time', () => {
     assert.equal(verifyGitlab(standard(new Date(), { 'webhook-timestamp': String(Number(now) - 1) }), key), false)
   })
 
+  test('is looked for among the first ten of a header only, for anyone may send thousands', () => {
+    const { 'webhook-signature': signature } = standard(new Date()).headers
+    for (const [others, isRight] of [[8, true], [1_000, false]] as const) {
+      const header = `${'v1,BBBB '.repeat(others)}${String(signature).split(' ')[1] ?? ''}`
+      assert.equal(verifyGitlab(standard(new Date(), { 'webhook-signature': header }), key), isRight)
+    }
+  })
+
   test('is wrong five minutes before and after, and for Grafana where it was made without the time', () => {
     const timeless = request({ 'x-grafana-alerting-signature': hmac(raw), 'x-grafana-alerting-timestamp': now })
     assert.equal(verifyGrafana(timeless), false)
