@@ -135,5 +135,7 @@ function nameFile(item: MediaItem): ItemSummary {
 
 /** Cuts a text, but not between the halves of a surrogate pair. */
 function cut(text: string, length: number): string {
-  return text.length <= length ? text : text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '')
+  if (text.length <= length) return text
+  // A slice would keep all of the text in memory, for as long as the record is.
+  return Buffer.from(text.slice(0, length).replace(/[\uD800-\uDBFF]$/, ''), 'utf16le').toString('utf16le')
 }

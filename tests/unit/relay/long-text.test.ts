@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { LongText, MessageRequest, ParsedItem } from '../../../src/message/model'
 import { excerptOf, fitTexts } from '../../../src/relay/long-text'
+import { summarize } from '../../../src/relay/summary'
 import { Core, chat, fates } from '../../support/core'
 
 const line = (length: number): string => 'x'.repeat(length)
@@ -163,4 +166,19 @@ describe('a divided text', () => {
     assert.deepEqual([core.port.texts.length, core.called.length], [6, 7])
     assert.deepEqual(core.log.map(entry => entry.slice(log.length + 1)), ['sent,unanswered,sent,sent,sent,sent', 'sent,sent,sent,sent,sent,sent'])
   })
+})
+
+test('the record of a long text keeps its beginning in memory, and not all of it', () => {
+  setFlagsFromString('--expose-gc')
+  const collect: unknown = runInNewContext('gc')
+  assert(typeof collect === 'function')
+  const { heapUsed: before } = process.memoryUsage()
+  const records = Array.from({ length: 20 }, (_, index) => {
+    const text = JSON.stringify({ index, text: 'x'.repeat(4_000_000) })
+    return summarize([{ type: 'text', text }], 'preview')
+  })
+  Reflect.apply(collect, undefined, [])
+  const { heapUsed } = process.memoryUsage()
+  assert.equal(records.length, 20)
+  assert(heapUsed - before < 40_000_000, `${heapUsed - before} bytes`)
 })
