@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
@@ -156,13 +156,14 @@ describe('an upload', () => {
 })
 
 describe('saveData', () => {
-  test('stores bytes and text under a safe name', async () => {
+  test('stores bytes and text under a safe name, for the owner only', async () => {
     const { directory, store } = createStore()
     const [first, second] = [await store.saveData(Buffer.of(0, 255), '../a%.bin'), await store.saveData('内容', '内容.txt')]
     assert.match(first, /^[0-9a-f-]{36}\/a\.bin$/)
     assert.deepEqual(await readFile(join(directory, first)), Buffer.of(0, 255))
     assert.equal(await readFile(join(directory, second), 'utf8'), '内容')
     assert.deepEqual(await tree(directory), [first, second].flatMap(id => [id.slice(0, 36), id]).sort())
+    if (process.platform !== 'win32') assert.equal((await stat(join(directory, first))).mode & 0o777, 0o600)
   })
 
   test('rejects, and leaves nothing behind, when the file cannot be written', async () => {
