@@ -146,8 +146,8 @@ function endOnSignal(app: Context): void {
     setTimeout(() => process.exit(1), patience)
     void app.parallel('exit', signal).finally(() => process.exit())
   }
-  process.on('SIGINT', end)
-  process.on('SIGTERM', end)
+  // A terminal that is closed sends SIGHUP, and Windows kills the process a few seconds later.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end)
 }
 
 async function start(): Promise<void> {

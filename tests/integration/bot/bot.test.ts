@@ -212,7 +212,7 @@ describe('a signal', () => {
 test('npm start works from any folder, makes a key each time, changes no file of the repository, and passes signals on', async () => {
   const folder = await checkout.folder()
   const keys = new Set<string>()
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     const bot = await checkout.start({ ...platform(), CHAT_API_TIMEOUT: '30' }, { byNpm: signal === 'SIGTERM', cwd: folder })
     await bot.ready()
     const file = join(folder, 'data/api-key')
@@ -229,7 +229,7 @@ test('npm start works from any folder, makes a key each time, changes no file of
     assert.equal(await isTaken(bot.port), false)
     assert.deepEqual(await readdir(folder), ['data'])
   }
-  assert.equal(keys.size, 2)
+  assert.equal(keys.size, 3)
   assert.deepEqual((await readdir(join(folder, 'data'))).filter(name => name.endsWith('.tmp')), [])
   assert.deepEqual(await checkout.contents(), contents)
 })
