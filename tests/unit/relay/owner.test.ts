@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { on, once } from 'node:events'
-import { readFile, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rmdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, test, type TestContext } from 'node:test'
@@ -310,6 +310,25 @@ describe('the lock of a folder', () => {
       await owner.release()
     })
   }
+
+  test('is kept while its file cannot be read, as where another program of Windows has it open', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'relay.lock')
+    const clock = new SimulatedClock()
+    const owner = new FileOwner(folder, clock, { warn: () => undefined })
+    void owner.acquire(never)
+    await clock.run(1_000)
+    await rename(file, join(folder, 'elsewhere'))
+    await mkdir(file)
+    await clock.run(10_000)
+    assert(!owner.isFresh())
+    await rmdir(file)
+    await rename(join(folder, 'elsewhere'), file)
+    await clock.run(1_500)
+    assert(owner.isFresh())
+    assert(!owner.lost.aborted)
+    await owner.release()
+  })
 
   test('has one listener for the end of the process, however many folders there are', () => {
     const take = (): number => {
