@@ -119,8 +119,20 @@ async function readMessage(text: string | undefined, files: readonly string[]): 
   const bytes = await readBytes(process.stdin).catch(() => {
     throw new UsageError('cannot read the standard input')
   })
+  if (!isText(bytes)) throw new UsageError('the text is not UTF-8: convert it (chcp 65001 in cmd, else iconv -f gbk), or send it as a file with -f')
   // What `echo` adds.
   return /\r?\n$/.test(bytes.toString('latin1', bytes.length - 2)) ? bytes.subarray(0, bytes.at(-2) === 13 ? -2 : -1) : bytes
+}
+
+/** Whether bytes are UTF-8, which may have been cut within a character: a console of Windows gives GBK. */
+function isText(bytes: Buffer): boolean {
+  const start = bytes.subarray(0, 3).findIndex(byte => (byte & 0xc0) !== 0x80)
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(Math.max(start, 0)), { stream: true })
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Shows on a terminal how much of a big upload is done. */

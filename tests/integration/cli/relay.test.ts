@@ -28,7 +28,7 @@ describe('the command line', { timeout: 120_000 }, () => {
     file = await bundled('relay')
   })
 
-  const cli = (args: readonly string[], env: Record<string, string> = {}, stdin?: string): Promise<Ended> =>
+  const cli = (args: readonly string[], env: Record<string, string> = {}, stdin?: string | Buffer): Promise<Ended> =>
     run(file, args, { RELAY_URL: relay.url, RELAY_KEY: apiKey, ...env }, stdin)
 
   test('sends a text, and prints the outcome and the delivery', async () => {
@@ -44,6 +44,16 @@ describe('the command line', { timeout: 120_000 }, () => {
     assert.equal((await cli(['send', 'ops'], {}, 'x')).code, 0)
     assert.deepEqual(relay.texts(), ['one\n', '第二', 'x'])
     assert.equal((await cli(['send', 'ops'], {}, '')).code, 64)
+  })
+
+  test('says how to convert a text that is not UTF-8, and sends no file without it', async () => {
+    const gbk = Buffer.from('b9b9bdacaab0dc', 'hex')
+    const { code, stderr } = await cli(['send', 'ops', '-', '-f', file], {}, gbk)
+    assert.equal(code, 64)
+    assert.match(stderr, /not UTF-8: convert it \(chcp 65001/)
+    // As `tail -c` cuts it.
+    assert.equal((await cli(['send', 'ops'], {}, Buffer.from('构建失败').subarray(1, -1))).code, 0)
+    assert.deepEqual(relay.texts(), ['建失'])
   })
 
   test('sends files by type under their names, and a text with them', async () => {

@@ -20,7 +20,7 @@ export interface Ended {
 }
 
 /** Runs a program to its end. It sees no variables but these. */
-export async function run(file: string, args: readonly string[], env: Record<string, string>, stdin = ''): Promise<Ended> {
+export async function run(file: string, args: readonly string[], env: Record<string, string>, stdin: string | Buffer = ''): Promise<Ended> {
   const child = spawn(process.execPath, [file, ...args], { env })
   const ended: Ended = { code: null, stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => ended.stdout += text)
