@@ -39,6 +39,12 @@ export function hasBody({ request: { headers } }: Received): boolean {
 /** For a form where JSON is read: curl and the libraries of most languages make one of files. */
 const formRule = 'the body must be JSON: send a text, or a form with files, to /send/<target>'
 
+// cmd knows no single quotes, and `>` of PowerShell 5.1 writes UTF-16.
+const meantAsObject = /^(?:\s*'?\{|\xff\xfe)/
+// cmd and PowerShell 5.1 take the double quotes out of an argument.
+const withoutQuotes = /^\s*'?\{\s*(?:\\"|\w+\s*:)/
+const quoteRule = 'invalid json: its double quotes are missing, which shells of Windows take away: save it as a file, and send that with -d "@file"'
+
 /**
  * Reads a body as JSON (RFC 8259), whatever its Content-Type.
  *
@@ -60,7 +66,7 @@ function parseBody(source: Buffer, type = ''): unknown {
     return parseJson(source)
   } catch (error) {
     const isForm = /^\s*(?:multipart\/form-data|application\/x-www-form-urlencoded)/i.test(type)
-    throw isForm && !looksLikeObject(source) ? new RelayError('invalid-json', formRule) : error
+    throw isForm && !meantAsObject.test(source.toString('latin1', 0, 64)) ? new RelayError('invalid-json', formRule) : error
   }
 }
 
@@ -77,7 +83,7 @@ export function parseJson(source: Buffer, maxValues?: number): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new RelayError('invalid-json')
+    throw new RelayError('invalid-json', withoutQuotes.test(text) ? quoteRule : undefined)
   }
 }
 

@@ -63,6 +63,15 @@ test('a form in the place of JSON is a 400 that says where forms go', async () =
   assert.equal((await post('{"group_id":"123456",}', { 'content-type': 'application/x-www-form-urlencoded' })).body.msg, 'invalid json')
 })
 
+test('JSON that a shell of Windows has changed is a 400 that says how to send it', async () => {
+  const type = { 'content-type': 'application/x-www-form-urlencoded' }
+  for (const body of ['{group_id: 123456, msg: The disk is full}', '\'{group_id:', '{\\"group_id\\": \\"123456\\"}']) {
+    assert.match((await post(body, type)).body.msg, /^invalid json: its double quotes are missing/)
+  }
+  // What `>` of PowerShell 5.1 writes.
+  assert.match((await post(Buffer.from('\ufeff{"group_id":"123456","msg":"x"}', 'utf16le'), type)).body.msg, /^the JSON is not UTF-8/)
+})
+
 test('a body that is no object is a 400', async () => {
   for (const body of ['null', 'true', '0', '1e400', '"text"', '[]', '[{"group_id":"123456","msg":"x"}]', `${'['.repeat(64)}${']'.repeat(64)}`]) {
     const { status, body: { msg } } = await post(body)
