@@ -224,7 +224,8 @@ export function readEntry<T>(name: string, read: () => T): T {
 }
 
 function parse(text: string): JsonObject {
-  const content: unknown = JSON.parse(text)
+  // Editors of Windows begin a file with a byte order mark.
+  const content: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
   if (!isObject(content)) throw new SyntaxError('it is no object')
   return content
 }

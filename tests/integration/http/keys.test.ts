@@ -236,7 +236,8 @@ describe('a change that is refused', () => {
       assert(relay.logs.some(line => line.includes(`keys that were made while the relay ran cannot be used: ${body.msg}`)), body.msg)
       assert.equal(await readFile(file(), 'utf8'), broken)
     }
-    await writeFile(file(), before)
+    // As PowerShell 5.1 and older editors of Windows write it.
+    await writeFile(file(), `\ufeff${before}`)
     await relay.reload()
     assert.equal(await send(made), 200)
   })
