@@ -1,5 +1,5 @@
 import type { Logger } from 'koishi'
-import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { v4 as uuid } from 'uuid'
 import { codeOf } from '../errors'
@@ -36,11 +36,9 @@ export function provideKey(app: object, configured: string, dataDir: string, log
   return key
 }
 
-/** Writes a secret under a temporary name first, so that a reader gets all of it. A new folder is for its owner only. */
+/** A new file, because an old one may be open to others; a new folder is for its owner only. */
 function write(file: string, secret: string): void {
-  const temporary = `${file}.${process.pid}.tmp`
   mkdirSync(join(file, '..'), { recursive: true, mode: 0o700 })
-  writeFileSync(temporary, secret, { mode: 0o600 })
-  chmodSync(temporary, 0o600)
-  renameSync(temporary, file)
+  rmSync(file, { force: true })
+  writeFileSync(file, secret, { mode: 0o600, flag: 'wx' })
 }

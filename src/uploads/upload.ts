@@ -1,11 +1,12 @@
 import type { EventEmitter } from 'node:events'
 import { createWriteStream, type WriteStream } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { v4 } from 'uuid'
 import { RelayError } from '../errors'
 import { safeName } from '../lib/file-name'
+import { moveFile } from '../lib/whole-file'
 import { isAllowed, temporaryName } from './names'
 
 /** What each file of an upload may be. */
@@ -65,7 +66,7 @@ export class Upload {
     for (const { id, temporary, folder } of this.#files) {
       signal?.throwIfAborted()
       await mkdir(folder)
-      await rename(temporary, join(this.directory, id))
+      await moveFile(temporary, join(this.directory, id))
     }
     signal?.throwIfAborted()
     return this.#files.map(({ id }) => id)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import fs, { mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
@@ -124,6 +124,20 @@ describe('an upload', () => {
     for (const name of before) assert.match(name, /^\.message-relay-[0-9a-f-]{36}\.part$/)
     assert.deepEqual(ids.map(id => id.slice(37)), names)
     assert.deepEqual(await tree(directory), ids.flatMap(id => [id.slice(0, 36), id]).sort())
+  })
+
+  test('waits a moment for another program that has the new file open, as on Windows, and no longer', async t => {
+    const { directory, store } = createStore()
+    const { rename } = fs
+    let failures = 3
+    t.mock.method(fs, 'rename', (from: string, to: string) => (
+      failures-- > 0 ? Promise.reject(Object.assign(new Error('not now'), { code: 'EPERM' })) : rename(from, to)
+    ))
+    const { id } = await putOne(store, 'a.txt')
+    assert.equal((await store.resolve(id)).size, 16)
+    failures = Infinity
+    await assert.rejects(putOne(store, 'b.txt'), { code: 'EPERM' })
+    assert.deepEqual(await tree(directory), [id.slice(0, 36), id])
   })
 
   test('leaves nothing behind when it is interrupted at any step', async () => {
