@@ -48,12 +48,12 @@ const rows: readonly Row[] = [
       '语音转换失败', '视频过大', String.raw`\[Highway\]|HTTP Upload|Highway Failed`, 'FILE_NOT_FOUND|OPEN_FILE_ERROR',
     ].join('|')),
   },
-  // NapCat: the path is one of another container or machine (NapCat-Docker issues 37 and 95, NapCatQQ issue 1188).
+  // NapCat: the path is one of another container or machine (NapCat-Docker issues 37 and 95, NapCatQQ issue 1188), or it may not read it.
   // `packages/napcat-common/src/file.ts`, which throws what lies behind a failed `fetch`; the stack of an error without a text.
   {
     cause: 'media-failed', outcome: 'refused',
     words: new RegExp([
-      String.raw`\bENOENT\b|下载(?:文件)?失败[,:] |\bgetaddrinfo |\bconnect E[A-Z]|\bcertificate\b|\.handleOb11FileLikeMessage`,
+      String.raw`\b(?:ENOENT|EACCES|EBUSY|EPERM)\b|下载(?:文件)?失败[,:] |\bgetaddrinfo |\bconnect E[A-Z]|\bcertificate\b|\.handleOb11FileLikeMessage`,
       '(?:Connect|Headers|Body) Timeout Error|^other side closed$|^terminated$|^read ECONNRESET$|获取视频缩略图失败',
     ].join('|'), 'm'),
   },
