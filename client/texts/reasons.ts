@@ -60,6 +60,7 @@ export const sentences: Readonly<Record<string, string>> = {
   'the platform may still be carrying it out: try again in {} s': '平台可能仍在发送：请 {} 秒后重试',
   'nothing is waiting in a queue of this name': '这个队列中没有等待的消息',
   'there is a key of this name already': '已有同名的密钥',
+  'this key has expired, and a new one would have, too: remove it, and make another': '这个密钥已过期，更换后仍然过期：请删除它，另建一个',
   'there are {} keys already: remove one first': '已有 {} 个密钥：请先删除一个',
   'this key is in the settings of the relay: change it there': '这个密钥写在配置中：请到配置中修改',
   'no such key': '没有这个密钥',

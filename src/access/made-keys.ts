@@ -99,6 +99,8 @@ export class MadeKeys {
     const secrets: Secrets = { key: newSecret() }
     await this.made.change(content => {
       const entry = this.find(content, name)
+      const { expires = Infinity } = this.views.get(name) ?? {}
+      if (expires <= Date.now()) throw new RelayError('conflict', 'this key has expired, and a new one would have, too: remove it, and make another')
       if (isSet(entry.secret)) secrets.secret = newSecret()
       const { key, secret } = entry
       const previous = grace > 0 ? { key, secret, until: new Date(Date.now() + grace * 1000).toISOString() } : undefined

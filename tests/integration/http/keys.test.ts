@@ -148,6 +148,11 @@ describe('a rotated key', () => {
     assert.equal(await send(third), 401)
   })
 
+  test('is none where the one before has expired', async () => {
+    await make({ name: 'ci', expires: new Date(Date.now() + 50).toISOString() })
+    await until('it has expired', async () => (await ask('POST', '/keys/ci/rotate')).status === 409)
+  })
+
   test('shares its rate with the one before', async () => {
     const first = await make({ name: 'ci', rate: 2 })
     assert.deepEqual([await send(first), await send(first)], [200, 200])
