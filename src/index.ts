@@ -165,15 +165,15 @@ export function apply(ctx: Context, config: Config): void {
     }),
     stop: stop.signal,
   })
-  const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret } = settings
-  const { commands, warnings: commandWarnings } = parseCommands(settings.commands ?? [], callbackUrl)
+  const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret, commandPrefix: prefix, commandLength: length } = settings
+  const { commands, warnings: commandWarnings } = parseCommands(settings.commands ?? [], callbackUrl, prefix)
   for (const warning of commandWarnings) logger.warn('%s', warning)
   // A list opens no other command, also where it is malformed.
   const isListed = settings.commands?.length !== 0
   if (secret !== undefined && (isListed ? commands.size > 0 : callbackUrl)) {
     const incoming = platforms.flatMap(platform => platform.incoming ?? [])
     listenForCommands(ctx, {
-      prefix: settings.commandPrefix, length: settings.commandLength, callbackUrl, ...isListed && { commands },
+      prefix, length, callbackUrl, ...isListed && { commands },
       secret, retry: settings.commandCallbackRetry, timeout,
     }, { relay, readIncoming: session => new Incoming(session, incoming), inFlight, logger })
   }

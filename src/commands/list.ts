@@ -35,15 +35,18 @@ const longestHelp = 200
  * Reads the setting `commands`. A malformed entry is left out as a whole: without one of its fields it might be open to more people.
  *
  * @param fallback the address of a command that names none; empty for none
+ * @param prefix what members write before its name
  * @returns the valid ones by their names, and a warning about each of the others
  */
-export function parseCommands(raw: readonly unknown[], fallback: string): { commands: ReadonlyMap<string, Command>, warnings: string[] } {
+export function parseCommands(
+  raw: readonly unknown[], fallback: string, prefix: string,
+): { commands: ReadonlyMap<string, Command>, warnings: string[] } {
   const commands = new Map<string, Command>()
   const warnings: string[] = []
   for (const [index, value] of raw.entries()) {
     const name = isObject(value) ? parseName(value.name) : undefined
     try {
-      const command = parseEntry(value, fallback)
+      const command = parseEntry(value, fallback, prefix)
       demand(!commands.has(command.name), 'an earlier entry has its name')
       commands.set(command.name, command)
     } catch (error) {
@@ -54,11 +57,12 @@ export function parseCommands(raw: readonly unknown[], fallback: string): { comm
   return { commands, warnings }
 }
 
-function parseEntry(value: unknown, fallback: string): Command {
+function parseEntry(value: unknown, fallback: string, prefix: string): Command {
   demand(isObject(value), 'it is no object')
   refuseFields('commands', Object.keys(value).filter(field => !fieldNames.includes(field) && isSet(value[field])))
   const name = parseName(value.name)
   demand(name !== undefined, 'name must be text without blanks')
+  demand(prefix === '' || !name.startsWith(prefix), `name must be without the prefix ${quoted(prefix)}`)
   const groups = readIds(value, 'groups')
   const users = readIds(value, 'users')
   const { callback, help } = value

@@ -84,7 +84,7 @@ describe('a list of commands', () => {
       commands: [
         7, {}, { name: 'a b' }, { name: 'one', grups: '1' }, { name: 'two', groups: { a: 1 } }, { name: 'three', callback: 'ftp://h' },
         { name: 'four', help: 'a\nb' }, { name: 'ping', users: 10001 }, { name: 'ping', users: '1' }, { name: 'five', users: ',' },
-        { name: 'six', groups: '123456,group:654321' },
+        { name: 'six', groups: '123456,group:654321' }, { name: '#seven' },
       ],
     })
     const warnings = relay.logs.filter(line => line.includes('commands: entry')).map(line => line.replace(/^.*commands: entry /, ''))
@@ -94,6 +94,7 @@ describe('a list of commands', () => {
       '6 ("three") is left out: callback must be an http(s) address', '7 ("four") is left out: help must be one line of at most 200 characters',
       '9 ("ping") is left out: an earlier entry has its name', '10 ("five") is left out: users must be a list of IDs',
       '11 ("six") is left out: groups must be bare IDs: 123456, not group:123456',
+      '12 ("#seven") is left out: name must be without the prefix "#"',
     ])
     assert.equal(await say(relay, passed, '#one x'), undefined)
     assert.equal(await say(relay, passed, '#ping x'), 'done: ping')
