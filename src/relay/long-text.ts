@@ -8,8 +8,9 @@ import type { Account } from '../platform/port'
 const usualLength = 4000
 /** How much of a long text stands before its file, in characters. */
 const excerptLength = 1000
-/** A text that would take more messages leaves as a file. */
+/** A text that would take more messages leaves as a file, or not at all. */
 const mostParts = 50
+const tooLong = `the text is too long for this chat: it would take more than ${mostParts} messages`
 const labelLength = `(${mostParts}/${mostParts})\n`.length
 
 /** The files of texts: the targets of a request share them. */
@@ -31,7 +32,7 @@ export function fitTexts(
   request: MessageRequest, account: Pick<Account, 'longestText' | 'takesFiles'>, setting: LongText | '',
 ): MessageRequest {
   const form = setting || request.longText
-  if (!form) return request
+  if (!form) return refuseFloods(request, account)
   const most = longestText(account)
   const isLong = (item: ParsedItem): item is TextItem => 'text' in item && item.text.length > most
   if (!request.items.some(isLong)) return request
@@ -39,12 +40,20 @@ export function fitTexts(
     const parts = divideText(item.text, most - labelLength)
     const isFew = parts.length <= mostParts
     if (account.takesFiles && !(form === 'divide' && isFew)) return [{ type: 'text', text: excerptOf(item.text, most) }, fileOf(item)]
-    if (!isFew) return [new RelayError('too-large', `the text is too long for this chat: it would take more than ${mostParts} messages`)]
+    if (!isFew) return [new RelayError('too-large', tooLong)]
     return parts.map((part, index) => ({ type: 'text', text: `(${index + 1}/${parts.length})\n${part.replace(/\r?\n$/, '')}` }))
   }
   const items = request.items.flatMap(item => isLong(item) ? fit(item) : [item])
   if (items.length > maxItems) throw new RelayError('bad-request', `its long texts would make more than ${maxItems} items: send fewer`)
   return { ...request, items, mode: request.longText ? 'batch' : request.mode }
+}
+
+/** Some platforms have a text that is sent as it is divided: a long log must not fill a chat with hundreds of messages. */
+function refuseFloods(request: MessageRequest, { longestText }: Pick<Account, 'longestText'>): MessageRequest {
+  const isFlood = (item: ParsedItem): boolean => 'text' in item && item.text.length > mostParts * longestText
+  if (!request.items.some(isFlood)) return request
+  const refusal = new RelayError('too-large', `${tooLong}; send it by /send, or set longText, and it leaves as a file`)
+  return { ...request, items: request.items.map(item => isFlood(item) ? refusal : item) }
 }
 
 function fileOf(item: TextItem): Item {

@@ -78,6 +78,11 @@ describe('a text', () => {
     assert.deepEqual(parts.map(({ replyTo }) => replyTo), ['334385199974967042', ...parts.slice(1).map(() => undefined)])
   })
 
+  test('that would take more than 50 messages is refused', async () => {
+    const { status, msg } = await send({ msg: 'x'.repeat(50 * 2000 + 1) })
+    assert.deepEqual([status, discord.shown.length], [413, 0], msg)
+  })
+
   test('goes to a thread, and to a user in the private chat that is opened once', async () => {
     for (const to of [`discord:group:${thread}`, `discord:private:${user}`, `discord:private:${user}`]) await deliver({ to, msg: 'x' })
     assert.equal((await relay.request(`/send/discord:group:${thread}`, { method: 'POST', body: '*y*' })).status, 200)
