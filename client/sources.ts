@@ -29,7 +29,7 @@ export interface Source {
   label: string
   group: Group
   /** Which instructions it has. */
-  guide: 'curl' | 'shell' | 'actions' | 'gitlabCi' | 'jenkins' | 'forge' | 'gitlab' | 'grafana' | 'alertmanager' | 'sentry' | 'kuma' | 'apprise' | 'robot' | 'message'
+  guide: 'curl' | 'shell' | 'actions' | 'gitlabCi' | 'jenkins' | 'forge' | 'gitlab' | 'gitee' | 'grafana' | 'alertmanager' | 'sentry' | 'kuma' | 'apprise' | 'robot' | 'message'
     | 'onebot' | 'own'
   /** The permission that its key needs. */
   scope: 'hooks' | 'send' | 'onebot'
@@ -66,6 +66,10 @@ const known: readonly Source[] = [
   {
     name: 'gitea', label: 'Gitea, Forgejo, Gogs', group: 'code', guide: 'forge', scope: 'hooks', signs: true, event: ['x-gitea-event', 'push'],
     setup: parts => ({ fields: [['Target URL', hook('gitea', parts)], ['POST Content Type', 'application/json'], ['Secret', parts.key]] }),
+  },
+  {
+    name: 'gitee', label: 'Gitee', group: 'code', guide: 'gitee', scope: 'hooks',
+    setup: parts => ({ fields: [['URL', hook('gitee', parts)], ['WebHook 密码', parts.key]] }),
   },
   {
     name: 'grafana', label: 'Grafana', group: 'monitoring', guide: 'grafana', scope: 'hooks',

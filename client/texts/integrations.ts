@@ -44,6 +44,7 @@ export const english = {
       },
       forge: { open: 'Open Settings → Webhooks of the repository, add a webhook, and enter:', finish: 'Choose the events and save. The first event appears below; a ping makes no message.' },
       gitlab: { open: 'Open Settings → Webhooks of the project, add a webhook, and enter:', finish: 'Choose the triggers, save, and click Test.' },
+      gitee: { open: 'Open Manage → WebHooks of the repository, add a webhook, and enter:', finish: 'Choose the events, save, and click Test.' },
       grafana: { open: 'Open Alerting → Contact points, add one of the type Webhook, and enter:', finish: 'Click Test, then save.' },
       alertmanager: { open: 'Add this receiver to alertmanager.yml:', finish: 'Let a route lead to the receiver “chat”, and reload Alertmanager. The first alert appears below.' },
       sentry: {
@@ -122,6 +123,7 @@ export const chinese: typeof english = {
       jenkins: { open: '把密钥存为 ID 是 relay-key 的“Secret text”凭据，再把这一段粘贴到 Jenkinsfile。', finish: '构建失败时会运行；即使重复运行，也只发送一次。' },
       forge: { open: '打开仓库的 Settings → Webhooks，新建一个 Webhook 并填写：', finish: '选择事件并保存。第一个事件会显示在下方；ping 不产生消息。' },
       gitlab: { open: '打开项目的 Settings → Webhooks，新建一个 Webhook 并填写：', finish: '选择触发事件并保存，然后点击 Test。' },
+      gitee: { open: '打开仓库的 管理 → WebHooks，添加一个 WebHook 并填写：', finish: '选择事件并添加，然后点击测试。' },
       grafana: { open: '打开 Alerting → Contact points，新建一个 Webhook 类型的联络点并填写：', finish: '点击 Test，然后保存。' },
       alertmanager: { open: '在 alertmanager.yml 中加入这个 receiver：', finish: '让路由指向 receiver“chat”，然后重新加载 Alertmanager。第一条告警会显示在下方。' },
       sentry: {

@@ -32,7 +32,8 @@ export class LastPayloads {
   keep(source: string, caller: string | null, { raw, payload }: HookRequest): LastPayload {
     // A payload that came in a query, or was read by another plugin, is not there as bytes.
     const size = raw.length || Buffer.byteLength(JSON.stringify(payload))
-    const entry = { at: Date.now(), caller, payload: size <= maxSize ? payload : undefined }
+    // Gitee repeats its secret in the payload.
+    const entry = { at: Date.now(), caller, payload: size <= maxSize ? { ...payload, password: undefined, sign: undefined } : undefined }
     if (this.isKept) this.last.set(source, entry)
     return entry
   }

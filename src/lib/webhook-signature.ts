@@ -39,9 +39,9 @@ export function isSignedWith(secret: string, { id, timestamp, signature, body }:
   return signature.split(' ', maxSignatures).some(each => equalsSecret(each, right))
 }
 
-/** Whether a time, in whole seconds since the epoch, is less than five minutes from now. */
-export function isRecent(timestamp: string): boolean {
-  return /^\d{1,12}$/.test(timestamp) && Math.abs(Number(timestamp) * 1000 - Date.now()) < tolerance
+/** Whether a time, in whole seconds since the epoch, is less than five minutes from now, or than the milliseconds given. */
+export function isRecent(timestamp: string, within = tolerance): boolean {
+  return /^\d{1,12}$/.test(timestamp) && Math.abs(Number(timestamp) * 1000 - Date.now()) < within
 }
 
 /** The key is the bytes behind `whsec_`, or else the whole text in UTF-8. */

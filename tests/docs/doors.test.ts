@@ -6,7 +6,8 @@ import { marked, repository, versions } from './support/pages'
 
 /** What a message looks like on each page, and where the texts of its source are tested. */
 const examples = [
-  ['github', 'said-github', 'github-more'], ['gitlab', 'said-gitlab', 'gitlab'], ['gitea', 'said-gitea', 'gitea'], ['alerts', 'said-alerts', 'grafana'],
+  ['github', 'said-github', 'github-more'], ['gitlab', 'said-gitlab', 'gitlab'], ['gitea', 'said-gitea', 'gitea'], ['gitee', 'said-gitee', 'gitee'],
+  ['alerts', 'said-alerts', 'grafana'],
 ] as const
 
 describe('the message that a page shows', () => {

@@ -92,6 +92,7 @@ describe('a system that posts by itself', { timeout: 120_000 }, () => {
     'GitHub': ['github/push', body => ({ 'x-hub-signature-256': `sha256=${hmac(secret, body)}` }), /acme\/shop/],
     'GitLab': ['gitlab/pipeline-failed', () => ({ 'x-gitlab-token': key }), /acme\/shop/i],
     'Gitea': ['gitea/push', body => ({ 'x-gitea-signature': hmac(secret, body) }), /acme\/shop/],
+    'Gitee': ['gitee/push', () => ({ 'x-gitee-token': key }), /acme\/shop/],
     'Grafana': ['grafana/firing-one', bearer, /High CPU/],
     'Uptime Kuma': ['uptime-kuma/down', () => headersOf(section('Uptime Kuma')), /Shop/],
     'Sentry': ['sentry/event_alert', body => ({ 'sentry-hook-signature': hmac(clientSecret, body) }), /ZeroDivisionError/],

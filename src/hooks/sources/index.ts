@@ -3,6 +3,7 @@ import { alertmanager, grafana } from './alerts'
 import { apprise } from './apprise'
 import { discord } from './discord'
 import { gitea } from './gitea'
+import { gitee } from './gitee'
 import { github } from './github'
 import { gitlab } from './gitlab'
 import { message } from './message'
@@ -13,5 +14,5 @@ import { uptimeKuma } from './uptime-kuma'
 
 /** All sources, in the order in which they are named. */
 export const sources: readonly Source[] = [
-  github, gitlab, gitea, grafana, alertmanager, sentry, uptimeKuma, apprise, slack, discord, dingtalk, wecom, feishu, message,
+  github, gitlab, gitea, gitee, grafana, alertmanager, sentry, uptimeKuma, apprise, slack, discord, dingtalk, wecom, feishu, message,
 ]

@@ -48,6 +48,8 @@ describe('the last payload of a source', () => {
     assert.equal(status, 200)
     assert.deepEqual(data.payload, { text: 'x' })
     assert(!text.includes(deploys) && !text.includes('a-secret-header'))
+    await post(relay, 'gitee/ops', { hook_name: 'ping_hooks', password: deploys, sign: deploys }, { key: '', headers: { 'x-gitee-token': deploys } })
+    assert.deepEqual((await last('gitee')).data.payload, { hook_name: 'ping_hooks' })
   })
 
   test('is there where it was skipped or could not be read, and not where it was only tried', async () => {

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { sources } from '../../../src/hooks/sources'
 import { gitea } from '../../../src/hooks/sources/gitea'
+import { gitee } from '../../../src/hooks/sources/gitee'
 import { github } from '../../../src/hooks/sources/github'
 import { gitlab } from '../../../src/hooks/sources/gitlab'
 import { grafana } from '../../../src/hooks/sources/alerts'
@@ -104,6 +105,18 @@ describe('a signature with a time', () => {
       const time = String(Math.floor(Date.now() / 1000) + seconds)
       const signed = request({ 'x-grafana-alerting-signature': hmac(time, ':', raw), 'x-grafana-alerting-timestamp': time })
       assert.equal(verifyGrafana(signed), false)
+    }
+  })
+
+  test('is of the time alone for Gitee, for an hour, as it is or encoded for an address', () => {
+    for (const [minutes, right] of [[0, true], [-59, true], [-61, false], [61, false]] as const) {
+      const time = String(Date.now() + minutes * 60_000)
+      const token = createHmac('sha256', secret).update(`${time}\n${secret}`).digest('base64')
+      for (const each of [token, encodeURIComponent(token)]) {
+        const made = request({ 'x-gitee-token': each, 'x-gitee-timestamp': time })
+        assert.deepEqual([gitee.verify?.(made, secret), gitee.verify?.(made, other)], [right, false])
+      }
+      assert.equal(gitee.verify?.(request({ 'x-gitee-token': token, 'x-gitee-timestamp': `${time}0` }), secret), false)
     }
   })
 
