@@ -46,8 +46,11 @@ function eventOf(name: string, kind: string): string {
   return words.toLowerCase().replaceAll(' ', '_')
 }
 
-function projectOf({ project, project_name: name, group }: JsonObject): string {
-  return firstOf(object(project).path_with_namespace, name, object(group).full_path, object(group).group_path, object(project).name)
+/** Codeup and other forges that post in GitLab's format leave the project out, as GitLab once did. */
+function projectOf({ project, project_name: name, group, repository, object_attributes: attributes }: JsonObject): string {
+  const { full_path: path, group_path: older } = object(group)
+  const { name: target } = object(object(attributes).target)
+  return firstOf(object(project).path_with_namespace, name, path, older, object(project).name, object(repository).name, target)
 }
 
 const about = readersOf('GitLab')
@@ -115,9 +118,9 @@ function readPush(payload: JsonObject): Told {
 }
 
 /** The page of what was pushed: the difference, or for what is new its commits. The payload has no link to either. */
-function pageOf({ project, before, after }: JsonObject, ref: string, action: string): string {
+function pageOf({ project, repository, before, after }: JsonObject, ref: string, action: string): string {
   const page = address(object(project).web_url)
-  if (page === '') return ''
+  if (page === '') return address(object(repository).homepage)
   const [from, to] = [before, after].map(hash => /^[0-9a-f]{12}/.exec(line(hash))?.[0] ?? '')
   return address(action === '' ? `${page}/-/compare/${from}...${to}` : `${page}/-/commits/${encodeURI(ref)}`)
 }
