@@ -48,7 +48,8 @@ const noSuchKey = 'missing or wrong API key: end the address with "?key=<key>", 
 /** Failures that may be over later. Many senders come again only after a 5xx. */
 const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'no-database', 'storage-full'])
 
-const path = '/hooks/:source/:targets'
+// Without its target an address is answered as well, to say so.
+const path = '/hooks/:source/:targets?'
 
 /**
  * `POST` and `GET /hooks/<source>/<target>[,<target>…]`: takes what other systems post by themselves. `GET /payloads/<source>`: the last
@@ -132,7 +133,8 @@ class Hooks {
   private async take(exchange: Exchange, source: Source): Promise<Success> {
     const { params, query, caller } = exchange
     const { sender, names, payloads, limits } = this.options
-    const destinations = parsePath(params.targets ?? '', {}, names)
+    if (!params.targets) throw new RelayError('no-such-target', `the address ends without a target: it is /hooks/${source.name}/<target>, with group:<id>, private:<id> or a name`)
+    const destinations = parsePath(params.targets, {}, names)
     sender.demandTargets(exchange, destinations)
     const handling = parseHandling({}, query)
     const { thread, ...timing } = readTiming(query)

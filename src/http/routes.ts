@@ -130,7 +130,8 @@ const unparsedBody = Symbol.for('unparsedBody')
  */
 export function registerRoutes(server: Server, routes: readonly Route[], options: RouteOptions): void {
   for (const path of new Set(routes.map(route => route.path))) {
-    const handler = handlerOf(path, routes.filter(route => route.path === path), options)
+    // Logs and metrics have a parameter that may be left out as any other.
+    const handler = handlerOf(path.replace('?', ''), routes.filter(route => route.path === path), options)
     // Without this the server would parse and store bodies before the key is checked.
     server.all(options.prefix + path, Object.assign(handler, { [noParseBody]: true }))
   }

@@ -123,7 +123,7 @@ export function documentedPaths(): string[] {
 
 /** The path of the document that is this route of the router, which may have a prefix. */
 export function documentedPath(route: string): string | undefined {
-  const path = route.replace(/:(\w+)/g, '{$1}')
+  const path = route.replace(/:(\w+)\??/g, '{$1}')
   return documentedPaths().find(known => path.endsWith(known))
 }
 

@@ -101,6 +101,10 @@ describe('a hook', () => {
     assert.match(String(body.msg), /\/hooks\/<source>\/<target>.*uptime-kuma, apprise, slack/)
     const unknown = await post(relay, 'message/nobody', { text: 'a' })
     assert.deepEqual([unknown.status, String(unknown.body.msg).startsWith('no such target')], [404, true])
+    for (const left of ['message', 'message/']) {
+      const { status, body: { msg } } = await post(relay, left, { text: 'a' })
+      assert.deepEqual([status, String(msg).startsWith('the address ends without a target: it is /hooks/message/<target>')], [404, true])
+    }
     // A list that lacks one of its targets is not the list that somebody meant.
     for (const targets of ['ops,', ',ops', `ops,,group:${other}`]) assert.equal((await post(relay, `message/${targets}`, { text: 'a' })).status, 404)
     assert.deepEqual(texts(relay), [])
