@@ -188,6 +188,7 @@ curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
     },
   },
   robot('message', 'message', { group: 'other', guide: 'message' }),
+  robot('push', 'Bark, PushDeer, Gotify', { group: 'other' }),
 ]
 
 /**

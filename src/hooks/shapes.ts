@@ -1,5 +1,5 @@
 import type { RelayError } from '../errors'
-import { jsonAnswer as json, type PlainAnswer } from '../http/routes'
+import { failure, jsonAnswer as json, type PlainAnswer } from '../http/routes'
 
 /** How the callers of a chat robot are answered. The HTTP status of a failure stays what it is: most of them look at nothing else. */
 export interface Shape {
@@ -48,4 +48,10 @@ export const errcodeShape: Shape = {
 export const feishuShape: Shape = {
   success: () => json(200, { code: 0, msg: 'success', data: {}, StatusCode: 0, StatusMessage: 'success' }),
   failure: ({ status, message }) => json(status, { code: status, msg: message, data: {}, StatusCode: status, StatusMessage: message }),
+}
+
+/** What the clients of Bark, Gotify and PushDeer look for, in this order; none of them minds the rest. */
+export const pushShape: Shape = {
+  success: () => json(200, { code: 200, message: 'success', id: Date.now(), content: { result: ['{"success":"ok"}'] } }),
+  failure,
 }

@@ -35,7 +35,7 @@ const racy = 1000
 const extension = '.liquid'
 /** The built-in templates that serve other sources as well. */
 const shared: ReadonlyMap<string, string> = new Map([
-  ['alertmanager', 'grafana'], ['feishu', 'dingtalk'], ['gitea', 'github'], ['gitee', 'github'], ['wecom', 'dingtalk'],
+  ['alertmanager', 'grafana'], ['feishu', 'dingtalk'], ['gitea', 'github'], ['gitee', 'github'], ['push', 'message'], ['wecom', 'dingtalk'],
 ])
 export const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 export const nameRule = 'its name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit'

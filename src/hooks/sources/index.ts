@@ -6,7 +6,7 @@ import { gitea } from './gitea'
 import { gitee } from './gitee'
 import { github } from './github'
 import { gitlab } from './gitlab'
-import { message } from './message'
+import { message, push } from './message'
 import { dingtalk, feishu, wecom } from './robots'
 import { sentry } from './sentry'
 import { slack } from './slack'
@@ -14,5 +14,5 @@ import { uptimeKuma } from './uptime-kuma'
 
 /** All sources, in the order in which they are named. */
 export const sources: readonly Source[] = [
-  github, gitlab, gitea, gitee, grafana, alertmanager, sentry, uptimeKuma, apprise, slack, discord, dingtalk, wecom, feishu, message,
+  github, gitlab, gitea, gitee, grafana, alertmanager, sentry, uptimeKuma, apprise, slack, discord, dingtalk, wecom, feishu, message, push,
 ]

@@ -3,6 +3,7 @@ import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { header, object, textOf } from '../fields'
 import { fromMarkdown } from '../markup'
+import { pushShape } from '../shapes'
 import { keyIn, type Source } from '../source'
 
 /** The fields that may hold the title, and those that may hold the text; the first that says something. */
@@ -27,10 +28,14 @@ export const message: Source = {
     if (title === '' && said === '') {
       throw new RelayError('bad-request', 'there is no text: send it as message, text, msg, content or body; title is optional')
     }
-    return { name: 'message', view: { title, text: described !== '' || isMarkdown(payload) ? fromMarkdown(said) : said } }
+    // Uptime Kuma's PushDeer has a heading for its title.
+    return { name: 'message', view: { title: title.replace(/^#+ /, ''), text: described !== '' || isMarkdown(payload) ? fromMarkdown(said) : said } }
   },
   keyOf: keyIn('idempotency-key'),
 }
+
+/** The same for clients that look into the answer. */
+export const push: Source = { ...message, name: 'push', shape: pushShape }
 
 function find(names: readonly string[], places: readonly JsonObject[]): string {
   return places.flatMap(place => names.map(name => textOf(place[name]))).find(each => each !== '') ?? ''

@@ -23,7 +23,7 @@ function parts(fields: Readonly<Record<string, string | Blob>>): FormData {
 }
 
 /** What a user enters for a program that knows Gotify, which puts `/message` behind it. */
-const gotify = /`https:\/\/relay\.example\.com(\/hooks\/message\/group:123456[^`]*&)`/.exec(pageAt('docs/doors/message.md').text)?.[1]?.replace('<key>', apiKey) ?? ''
+const gotify = /`https:\/\/relay\.example\.com(\/hooks\/push\/group:123456[^`]*&)`/.exec(pageAt('docs/doors/message.md').text)?.[1]?.replace('<key>', apiKey) ?? ''
 const token = 'A4ZudDRdLT40L5X'
 const proxmox = { title: 'vzdump backup status (pve): backup successful', message: 'Details\n100: ok', priority: 1 }
 const withToken = (given: string) => ({ 'authorization': `Bearer ${given}`, 'x-gotify-key': given })
@@ -59,6 +59,12 @@ const programs: Record<string, [how: string, path: string, init: RequestInit, sa
     ['Proxmox VE, whose token is the key', '/hooks/message/ops?/message', postJson(proxmox, withToken(apiKey)), `${proxmox.title}\n${proxmox.message}`],
     ['curl with a form of parts', `${gotify}/message?token=${token}`, post(parts({ title: 'my title', message: 'my message', priority: '5' })), 'my title\nmy message'],
     ['what posts a form', `${gotify}/message?token=${token}`, post(new URLSearchParams({ message: 'my message', title: 'my title' })), 'my title\nmy message'],
+  ],
+  // Sources: whyour/qinglong, back/services/notify.ts; louislam/uptime-kuma, server/notification-providers/pushdeer.js
+  'a program that knows Bark or PushDeer': [
+    ['青龙, with Bark', address.replace('message', 'push'), postJson({ title: '签到', body: '今天已签到', icon: '', sound: '', url: '' }), '签到\n今天已签到'],
+    ['青龙, with PushDeer', address.replace('message', 'push'), post(new URLSearchParams({ pushkey: 'PDU1', text: '签到', desp: '**今天**已签到', type: 'markdown' })), '签到\n今天已签到'],
+    ['Uptime Kuma, with PushDeer', `${gotify}/message/push`, postJson({ pushkey: 'PDU1', text: '## Uptime Kuma: Shop down', desp: 'timeout', type: 'markdown' }), 'Uptime Kuma: Shop down\ntimeout'],
   ],
   // Source: home-assistant/core, homeassistant/components/rest/notify.py
   'notify.rest of Home Assistant': [
@@ -127,6 +133,7 @@ for (const [program, ways] of Object.entries(programs)) {
         const response = await fetch(relay.url + path, init)
         const text = await response.text()
         assert.equal(response.status, 200, text)
+        if (path.startsWith('/hooks/push')) assert.match(text, /^\{"code":200,"message":"success","id":\d+,"content":\{"result":\["\{\\"success\\":\\"ok\\"\}"\]\}\}\n$/)
         if (path.startsWith('/hooks/dingtalk')) assert.equal(text, '{"errcode":0,"errmsg":"ok"}\n')
         const [told = '', ...others] = texts(relay)
         if (typeof said === 'string') assert.equal(told, said)
