@@ -71,9 +71,13 @@ function prepareEnvironment(environment: NodeJS.ProcessEnv): void {
 
 /** @throws StartError for a file .env that cannot be read: Koishi would go on as if there were none, and the simulator take all messages */
 async function checkFile(path: string): Promise<void> {
-  const reason = await readFile(path).then(() => undefined, codeOf)
-  if (reason === undefined || reason === 'ENOENT') return
-  throw new StartError(`cannot read the file ${basename(path)} (${reason}): let the user that runs the bot read it, or remove it`)
+  const content = await readFile(path).catch(codeOf)
+  if (content === 'ENOENT') return
+  if (typeof content === 'string') {
+    throw new StartError(`cannot read the file ${basename(path)} (${content}): let the user that runs the bot read it, or remove it`)
+  }
+  // Its byte order mark, as `>` of PowerShell 5.1 writes it.
+  if (content.toString('latin1', 0, 2) === '\xff\xfe') throw new StartError(`the file ${basename(path)} is UTF-16: save it as UTF-8`)
 }
 
 /**

@@ -149,9 +149,14 @@ test('relative folders, also those of the file .env, are relative to where npm w
 test('a file .env that cannot be read ends the start with one line', async () => {
   const file = join(checkout.repository, '.env')
   await rm(file, { force: true })
-  // A folder in the place of the file: what not even root can read.
-  await mkdir(file)
   try {
+    await writeFile(file, '\ufeffWEBHOOK_API_KEY=k\r\n', 'utf16le')
+    const first = await checkout.start()
+    assert.equal(await first.exit(), 1)
+    assert.match(first.log, /^.*\[E\] bot the file \.env is UTF-16: save it as UTF-8$/)
+    // A folder in the place of the file: what not even root can read.
+    await rm(file)
+    await mkdir(file)
     const bot = await checkout.start()
     assert.equal(await bot.exit(), 1)
     assert.match(bot.log, /^.*\[E\] bot cannot read the file \.env \(EISDIR\): let the user that runs the bot read it, or remove it$/)
