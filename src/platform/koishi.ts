@@ -1,6 +1,7 @@
 import { h, MessageEncoder, Universal, type Bot, type Context, type Session } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/koishi'
+import { describePlace } from '../lib/log'
 import { causes } from '../message/causes'
 import type { BotSelector, Item, ParsedItem, Target } from '../message/model'
 import { toPlatform } from '../message/target'
@@ -285,7 +286,7 @@ export function mayBeChanged(bot: Bot): boolean {
 }
 
 /**
- * Shows a message to other plugins before it is sent. They may change the elements of the session.
+ * Shows a message to other plugins before it is sent. They may change the elements of the session. The log tells where one of them failed.
  *
  * @returns the elements afterwards
  * @throws SendError `suppressed` when a plugin suppresses the message, or fails
@@ -296,6 +297,7 @@ export async function announceSend(bot: Bot, session: SendSession, elements: h[]
   try {
     isSuppressed = await lifecycleOf(bot).serial(session, 'before-send', session, {})
   } catch (error) {
+    bot.logger.warn('%s', `a plugin that listens to before-send failed, and the message was not sent: ${describePlace(error)}`)
     throw new SendError('suppressed', undefined, { cause: error })
   }
   if (isSuppressed || !session.elements.length) throw new SendError('suppressed')

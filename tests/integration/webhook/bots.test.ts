@@ -280,15 +280,18 @@ describe('other plugins', () => {
         assert.deepEqual(arrived(), ['a', 'b'])
       })
 
-      test('that fail keep the message from being sent: 502, without their words', async t => {
+      test('that fail keep the message from being sent: 502, without their words, and the log tells where', async t => {
         let calls = 0
+        const earlier = relay.logs.length
         onBeforeSend(t, () => {
           calls++
           throw new Error('a secret of the plugin')
         })
         const msg = failureOf(await post(), 502)
         assert.match(msg, /another plugin/)
-        assert(!msg.includes('secret'), msg)
+        const logs = relay.logs.slice(earlier)
+        assert(![msg, ...logs].some(text => text.includes('secret')))
+        assert(logs.some(line => /before-send failed.*"Error" at ".*bots\.test/.test(line)), logs.join('\n'))
         assert.deepEqual(arrived(), [])
         assert.equal(calls, 1)
       })
