@@ -31,6 +31,12 @@ describe('a reader', { timeout: 120_000 }, () => {
     const script = marked(readme, 'send-text')
     assert.deepEqual(shape(await reader.place.output(script)), shape(JSON.parse(marked(readme, 'sent-text'))))
     assert.equal((await reader.messages()).at(-1)?.parts[0]?.text, /-d "([^"]+)"/.exec(script)?.[1])
+
+    await reader.mute(true)
+    const again = async () => shape(await reader.place.output(script))
+    assert.deepEqual(await again(), shape(JSON.parse(marked(readme, 'said-muted'))))
+    await reader.mute(false)
+    await until('the group is open again', async () => record(await again()).code === 0)
   })
 
   test('uploads files with the command', async () => {
