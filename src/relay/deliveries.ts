@@ -216,8 +216,9 @@ export class Deliveries {
     const { delivery } = active
     const { clock, logger, observer } = this.options
     const isKnown = await this.writeEnd(active, results) || this.mayCall(active)
-    const { id, state, deferred, target, attempts, createdAt } = delivery
-    if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`)
+    const { id, state, deferred, target, attempts, createdAt, flow } = delivery
+    const by = flow.digest ? `in digest ${flow.digest.id}` : `after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
+    if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} ${by}`)
     observer.ended(delivery, clock.wall() - createdAt)
     // What this relay has not sent, another one may have.
     const isTrue = isKnown || delivery.results.every(result => ['sent', 'unanswered'].includes(outcomeOf(result)))

@@ -104,4 +104,5 @@ test('a backlog of hooks leaves as one message that says why it is late', async 
   await until('it was sent', () => relay.texts().length > 0)
   assert.match(relay.texts()[0] ?? '', /^📋 .*(离线|offline)[^]*line 19$/)
   assert.equal(relay.texts().length, 1)
+  await until('the log names their digest', () => relay.logs.filter(line => / sent in digest [\w-]{36}$/.test(line)).length === 20)
 })
