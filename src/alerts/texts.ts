@@ -42,7 +42,7 @@ const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
   'en-US': {
     paused: {
       firing: 'Message relay: sending is paused after repeated failures:',
-      advice: 'Check whether the bot is muted there or has left. The relay resumes by itself; messages that it refused have to be sent again.',
+      advice: 'Check whether the bot is still in the group or a friend of the user, and whether the platform answers. The relay resumes by itself; messages that it refused have to be sent again.',
       over: 'Message relay: no longer paused:',
     },
     offline: {
@@ -74,7 +74,7 @@ const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
   'zh-CN': {
     paused: {
       firing: '消息转发：因连续失败，已暂停向以下目标发送：',
-      advice: '请检查机器人是否被禁言，是否仍在群中或仍是好友。转发会自动恢复；已失败的消息需要重新发送。',
+      advice: '请检查机器人是否仍在群中、是否仍是好友，以及平台是否应答。转发会自动恢复；已失败的消息需要重新发送。',
       over: '消息转发：以下目标已恢复发送：',
     },
     offline: {
