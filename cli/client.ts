@@ -120,7 +120,9 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   const parsed = parse(text)
   // Others use the same envelope, and some tell their failures with the status 200.
   if (isObject(parsed) && typeof parsed.msg === 'string' && 'data' in parsed && (status >= 400 || parsed.code === 0)) {
-    return { status, headers: response.headers, msg: parsed.msg, data: fieldsOf(parsed.data) }
+    // The relay names headers, which nobody sets here.
+    const msg = status === 401 ? 'the API key is wrong or expired, or not allowed from this address' : parsed.msg
+    return { status, headers: response.headers, msg, data: fieldsOf(parsed.data) }
   }
   if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`)
   // A proxy has reasons of its own: it may ask for a password, refuse a large body, or find no relay because that is starting.

@@ -209,6 +209,7 @@ describe('the command line', { timeout: 120_000 }, () => {
   test('ends with 77 where the key is wrong or may not do it, without naming it', async () => {
     const [stranger, narrow] = [await cli(['send', 'ops', 'a', '--api-key', 'wrong-key']), await cli(['send', 'ops', 'a'], { RELAY_KEY: 'the-secret-of-narrow' })]
     assert.deepEqual([stranger.code, narrow.code], [77, 77])
+    assert.match(stranger.stderr, /^relay: the API key is wrong or expired/m)
     assert.match(narrow.stderr, /^relay: this key may not send to /)
     assert(!/wrong-key|secret/.test(stranger.stderr + narrow.stderr))
   })
