@@ -60,18 +60,17 @@ export class KoishiPort implements Port {
   }
 
   choose(selector: BotSelector): Account {
-    return this.pickFixed(selector) ?? this.pick(selector, account => account.isOnline) ?? this.refuse(selector)
+    const account = this.best(each => isAsked(each, selector))
+    return account?.isOnline ? account : this.refuse(selector)
   }
 
   /** A bot without an ID is passed over: nobody could tell later whose the delivery is. */
   chooseLater(selector: BotSelector): Account {
-    const online = this.pickFixed(selector) ?? this.pick(selector, account => account.isOnline)
-    return online ?? this.pick(selector, ({ selfId }) => Boolean(selfId)) ?? this.refuse(selector)
+    return this.best(each => isAsked(each, selector) && (each.isOnline || Boolean(each.selfId))) ?? this.refuse(selector)
   }
 
   find(sid: string): Account | undefined {
-    const accounts = [...this.accounts(), ...this.fixed].filter(account => account.sid === sid)
-    return accounts.find(account => account.isOnline) ?? accounts[0]
+    return this.best(account => account.sid === sid)
   }
 
   onOnline(callback: (sid: string) => void): () => void {
@@ -92,7 +91,7 @@ export class KoishiPort implements Port {
 
   /** Whether any bot can send now. */
   get isOnline(): boolean {
-    return this.accounts().some(account => account.isOnline)
+    return this.bots.some(bot => this.presence.isOnline(unwrap(bot)))
   }
 
   /**
@@ -109,22 +108,24 @@ export class KoishiPort implements Port {
     })
   }
 
-  private pickFixed({ platform, selfId }: BotSelector): Account | undefined {
-    return this.fixed.find(account => account.platform === platform && (selfId === undefined || account.selfId === selfId))
-  }
-
-  /** The first bot of the preferred platform that fits, otherwise the first that fits. Hidden bots have to be asked for. */
-  private pick({ platform, selfId }: BotSelector, isFit: (account: BotAccount) => boolean): BotAccount | undefined {
-    const isAsked = (platform ?? selfId) !== undefined
-    const fit = this.accounts().filter(account => isFit(account) && (isAsked ? account.is(platform, selfId) : !account.bot.hidden))
-    return fit.find(({ bot }) => this.supports[0].owns(bot)) ?? fit[0]
+  /** Of the accounts that fit, the first that is online, if there is one; those of the preferred platform come first. */
+  private best(fits: (account: Account) => boolean): Account | undefined {
+    let best: Account | undefined
+    let highest = 0
+    for (const account of [...this.bots.map(bot => this.accountOf(bot)), ...this.fixed]) {
+      if (!fits(account)) continue
+      const isPreferred = account instanceof BotAccount && this.supports[0].owns(account.bot)
+      const rank = 1 + Number(isPreferred) + 2 * Number(account.isOnline)
+      if (rank > highest) [best, highest] = [account, rank]
+    }
+    return best
   }
 
   /** @throws RelayError `unsent` */
   private refuse(selector: BotSelector): never {
     const { platform, selfId } = selector
     // One that has not logged in yet has no ID.
-    const account = this.pick(selector, () => true) ?? this.pick({ platform }, each => !each.selfId)
+    const account = this.best(each => isAsked(each, selector)) ?? this.best(each => !each.selfId && isAsked(each, { platform }))
     const named = account ? 'no bot with this platform and self_id is online' : 'there is no bot with this platform and self_id'
     const what = (platform ?? selfId) === undefined ? 'no bot is online' : named
     const cause = account?.health.cause
@@ -142,10 +143,6 @@ export class KoishiPort implements Port {
     return this.supports.find(support => support.owns(bot)) ?? this.supports[0]
   }
 
-  private accounts(): BotAccount[] {
-    return this.bots.map(bot => this.accountOf(bot))
-  }
-
   private accountOf(traced: Bot): BotAccount {
     const bot = unwrap(traced)
     const known = accountsByBot.get(bot)
@@ -155,6 +152,13 @@ export class KoishiPort implements Port {
     accountsByBot.set(bot, account)
     return account
   }
+}
+
+/** Whether this account is meant: a hidden bot has to be asked for, and an account that is no bot by its platform. */
+function isAsked(account: Account, { platform, selfId }: BotSelector): boolean {
+  const isOpen = account instanceof BotAccount && (selfId !== undefined || !account.bot.hidden)
+  const isThere = platform === undefined ? isOpen : platform === account.platform || platform === toPlatform(account.platform)
+  return isThere && (selfId === undefined || selfId === account.selfId)
 }
 
 /** What the accounts of all platforms have in common. */
@@ -183,11 +187,6 @@ export abstract class BotAccount implements Account {
 
   get name(): string {
     return this.bot.user?.name ?? ''
-  }
-
-  /** Whether this is the bot that is asked for. */
-  is(platform = this.platform, selfId = this.selfId): boolean {
-    return selfId === this.selfId && (platform === this.platform || platform === toPlatform(this.platform))
   }
 
   abstract readonly readsFiles: boolean
