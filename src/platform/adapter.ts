@@ -198,7 +198,7 @@ class AdapterMessage implements Message {
     const referrer = adapter && (answered(bot, target) ?? (isDirect ? createReferrer(bot, target) : undefined))
     if (referrer) encoder.options = { ...encoder.options, session: referrer }
     await encoder.prepare()
-    await announceSend(bot, encoder.session, await encoder.session.transform(elements))
+    await announceSend(account, encoder.session, await encoder.session.transform(elements))
     return () => render(encoder)
   }
 

@@ -164,9 +164,12 @@ function isAsked(account: Account, { platform, selfId }: BotSelector): boolean {
 /** What the accounts of all platforms have in common. */
 export abstract class BotAccount implements Account {
   readonly platform: string
+  /** The events of its app. Reading them from the context takes as long as the rest of an announcement. */
+  readonly lifecycle: Bot['ctx']['lifecycle']
 
   constructor(readonly bot: Bot, private readonly presence: Presence) {
     this.platform = bot.platform ?? ''
+    this.lifecycle = unwrap(bot.ctx.root.lifecycle)
   }
 
   get sid(): string {
@@ -189,6 +192,20 @@ export abstract class BotAccount implements Account {
     return this.bot.user?.name ?? ''
   }
 
+  /**
+   * Whether any plugin listens to messages that are sent. Most apps have no such plugin, and making the session takes a tenth of the time
+   * of a send. The listeners are those of `Lifecycle` in @cordisjs/core 3.18.1; `internal/event` receives all events.
+   */
+  get isHeard(): boolean {
+    const { send, 'before-send': before, 'internal/event': all } = this.lifecycle._hooks
+    return Boolean(before?.length) || Boolean(send?.length) || Boolean(all?.length)
+  }
+
+  /** Whether any plugin listens to messages before they are sent, so that it can change them. */
+  get mayBeChanged(): boolean {
+    return Boolean(this.lifecycle._hooks['before-send']?.length)
+  }
+
   abstract readonly readsFiles: boolean
   readonly takesFiles: boolean = true
   abstract readonly longestText: number
@@ -200,11 +217,6 @@ export abstract class BotAccount implements Account {
 
   /** Takes what the adapter has made of an event of the platform. After a reload, the relay before hands it over as well until it ends. */
   hear?(session: Session, onChat: ChatListener): void
-
-  /** @throws SendError `unsent` where nothing can be called now */
-  demandConnection(): void {
-    if (!this.isOnline) throw new SendError('unsent', this.health.cause)
-  }
 
   check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
     this.checkTarget(target)
@@ -271,30 +283,16 @@ export function createSession(bot: Bot, id: string, isDirect: boolean, event: Pa
 }
 
 /**
- * Whether any plugin listens to messages that are sent. Most apps have no such plugin, and making the session takes a tenth of the time of
- * a send. The listeners are those of `Lifecycle` in @cordisjs/core 3.18.1; `internal/event` receives all events.
- */
-export function isHeard(bot: Bot): boolean {
-  const { send, 'internal/event': all } = lifecycleOf(bot)._hooks
-  return mayBeChanged(bot) || Boolean(send?.length) || Boolean(all?.length)
-}
-
-/** Whether any plugin listens to messages before they are sent, so that it can change them. */
-export function mayBeChanged(bot: Bot): boolean {
-  return Boolean(lifecycleOf(bot)._hooks['before-send']?.length)
-}
-
-/**
  * Shows a message to other plugins before it is sent. They may change the elements of the session. The log tells where one of them failed.
  *
  * @returns the elements afterwards
  * @throws SendError `suppressed` when a plugin suppresses the message, or fails
  */
-export async function announceSend(bot: Bot, session: SendSession, elements: h[]): Promise<h[]> {
+export async function announceSend({ bot, lifecycle }: BotAccount, session: SendSession, elements: h[]): Promise<h[]> {
   session.elements = elements
   let isSuppressed: unknown
   try {
-    isSuppressed = await lifecycleOf(bot).serial(session, 'before-send', session, {})
+    isSuppressed = await lifecycle.serial(session, 'before-send', session, {})
   } catch (error) {
     bot.logger.warn('%s', `a plugin that listens to before-send failed, and the message was not sent: ${describePlace(error)}`)
     throw new SendError('suppressed', undefined, { cause: error })
@@ -304,26 +302,14 @@ export async function announceSend(bot: Bot, session: SendSession, elements: h[]
 }
 
 /** Shows other plugins a message that was sent. Their errors are logged. */
-export function announceSent(bot: Bot, session: SendSession, messageId: string): void {
+export function announceSent({ bot, lifecycle }: BotAccount, session: SendSession, messageId: string): void {
   session.messageId = messageId
   session.userId = bot.selfId
   try {
-    lifecycleOf(bot).emit(session, 'send', session)
+    lifecycle.emit(session, 'send', session)
   } catch (error) {
     bot.logger.warn(error)
   }
-}
-
-type Lifecycle = Bot['ctx']['lifecycle']
-
-/** Reading it from the context takes as long as the rest of an announcement. */
-const lifecycles = new WeakMap<Bot, Lifecycle>()
-
-/** The events of a bot's app. */
-function lifecycleOf(bot: Bot): Lifecycle {
-  const lifecycle = lifecycles.get(bot) ?? unwrap(bot.ctx.root.lifecycle)
-  lifecycles.set(bot, lifecycle)
-  return lifecycle
 }
 
 type EncoderClass = new (bot: Bot, channelId: string) => MessageEncoder

@@ -6,8 +6,7 @@ import type { Target } from '../message/model'
 import { breakTags } from './adapters'
 import { classifyThrown } from './failure'
 import {
-  announceSend, announceSent, createEncoder, createSession, isHeard, mayBeChanged, partlyArrived, render, toElement, type BotAccount,
-  type SendSession,
+  announceSend, announceSent, createEncoder, createSession, partlyArrived, render, toElement, type BotAccount, type SendSession,
 } from './koishi'
 import { longestLimit, SendError, type LoadedItem, type Message, type Receipt } from './port'
 
@@ -48,34 +47,31 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
   protected adapt?(encoder: MessageEncoder): Promise<void>
 
   async send(begin: () => void): Promise<Receipt> {
+    const { account, account: { bot }, target: { kind } } = this
     const call = { hasBegun: false }
+    const start = (): void => {
+      if (!account.isOnline) throw new SendError('unsent', account.health.cause)
+      begin()
+      call.hasBegun = true
+    }
     try {
-      return await this.deliver(() => {
-        this.account.demandConnection()
-        begin()
-        call.hasBegun = true
-      })
+      const channelId = await this.channel()
+      const session = account.isHeard ? createSession(bot, channelId, kind === 'private', this.event) : undefined
+      const elements = session ? await announceSend(account, session, this.toElements()) : this.toElements()
+      // Plugins change elements in place, too.
+      const isForeign = session !== undefined && !isDeepStrictEqual(elements, this.toElements())
+      const calls = await this.calls(channelId, elements, isForeign)
+      if (session && !calls) return await this.encode(channelId, session, start)
+      start()
+      const messageIds = await this.makeAll(calls ?? [])
+      if (session && this.isAnnounced) announceSent(account, session, messageIds[0] ?? '')
+      return { messageIds }
     } catch (error) {
       // What the adapter throws, it may have thrown after its call.
       const failure = classifyThrown(error, call.hasBegun ? 'unanswered' : 'refused')
       // What only prepares a message sends nothing, whatever became of it.
       throw call.hasBegun || failure.outcome !== 'unanswered' ? failure : new SendError('unsent', failure.wording, { cause: failure.cause })
     }
-  }
-
-  private async deliver(begin: () => void): Promise<Receipt> {
-    const { account: { bot }, target: { kind } } = this
-    const channelId = await this.channel()
-    const session = isHeard(bot) ? createSession(bot, channelId, kind === 'private', this.event) : undefined
-    const elements = session ? await announceSend(bot, session, this.toElements()) : this.toElements()
-    // Plugins change elements in place, too.
-    const isForeign = session !== undefined && !isDeepStrictEqual(elements, this.toElements())
-    const calls = await this.calls(channelId, elements, isForeign)
-    if (session && !calls) return this.encode(channelId, session, begin)
-    begin()
-    const messageIds = await this.makeAll(calls ?? [])
-    if (session && this.isAnnounced) announceSent(bot, session, messageIds[0] ?? '')
-    return { messageIds }
   }
 
   private async makeAll(calls: readonly Call[]): Promise<string[]> {
@@ -120,7 +116,7 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotM
   /** @param changed the ID of the message that becomes these items; absent for a new message */
   constructor(account: A, target: Target, items: readonly LoadedItem[], protected readonly changed?: string) {
     super(account, target, items)
-    this.isForeign = mayBeChanged(account.bot)
+    this.isForeign = account.mayBeChanged
   }
 
   get idempotentFor(): number {

@@ -5,7 +5,7 @@ import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import type { Item, Target } from '../../message/model'
 import { classifyThrown, forgive } from '../failure'
 import { Reported, toPage } from '../history'
-import { BotAccount, isUser, mayBeChanged, type PlatformSupport } from '../koishi'
+import { BotAccount, isUser, type PlatformSupport } from '../koishi'
 import { BotMessage, type Call } from '../message'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { ask, readPages } from '../web'
@@ -148,7 +148,7 @@ class SatoriMessage extends BotMessage<SatoriAccount> {
     super(account, target, items)
     this.sent = this.toElements()
     this.likeness = likenessOf(this.sent)
-    this.isKnown = !mayBeChanged(account.bot)
+    this.isKnown = !account.mayBeChanged
     if (account.isReported) this.reports = () => account.reportsOf(target, likenessOf(this.sent))
   }
 

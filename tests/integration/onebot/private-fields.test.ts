@@ -5,7 +5,9 @@ import { describe, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { unwrap } from '../../../src/lib/koishi'
 import { isObject } from '../../../src/lib/shape'
-import { announceSend, createEncoder, createSession, isHeard, render } from '../../../src/platform/koishi'
+import { Presence } from '../../../src/platform/bots'
+import { announceSend, createEncoder, createSession, render } from '../../../src/platform/koishi'
+import { oneBot } from '../../../src/platform/onebot/account'
 import { hasRequest, recordAnswers, requestOf, wireOf } from '../../../src/platform/onebot/adapter'
 import { until } from '../../support/until'
 import { startPair } from './support'
@@ -51,20 +53,21 @@ describe('the private parts of other packages', () => {
 
   test('@cordisjs/core: who listens to an event', async t => {
     const { app, bot } = await startPair(t, 'forward')
-    assert(!isHeard(bot))
+    const account = oneBot.account(bot, Presence.of(app))
+    assert(!account.isHeard)
     for (const listen of [() => app.on('send', () => undefined), () => app.platform('onebot').on('before-send', () => undefined)]) {
       const remove = listen()
-      assert(isHeard(bot))
+      assert(account.isHeard)
       remove()
-      assert(!isHeard(bot))
+      assert(!account.isHeard)
     }
     const names: unknown[] = []
     t.after(app.on('internal/event', (_type, name) => {
       names.push(name)
     }))
-    assert(isHeard(bot), 'those who are told of all events count')
+    assert(account.isHeard, 'those who are told of all events count')
     const session = createSession(bot, '123456', false)
-    await announceSend(bot, session, [h.text('a')])
+    await announceSend(account, session, [h.text('a')])
     assert(names.includes('before-send'))
   })
 
