@@ -1,13 +1,14 @@
 import { h, Universal, type Bot, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { demand } from '../errors'
-import type { Item, Target } from '../message/model'
+import type { ParsedItem, Target } from '../message/model'
 import { adapterOf, type Adapter, type Feature } from './adapters'
 import type { Presence } from './bots'
 import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './exchange'
 import { classifyThrown, throwClassified } from './failure'
 import {
-  announceSend, BotAccount, createEncoder, createSession, isUser, partlyArrived, render, toElement, type PlatformSupport, type SendSession,
+  announceSend, BotAccount, checkEach, createEncoder, createSession, isUser, partlyArrived, render, toElement, type PlatformSupport,
+  type SendSession,
 } from './koishi'
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
 import { readMedia, type MediaFile } from './web'
@@ -52,23 +53,22 @@ class AdapterAccount extends BotAccount {
   }
 
   /** The form of IDs is unknown here, but many adapters put one into an address unescaped (RFC 3986, section 5.2.4). */
-  protected checkTarget(target: Target): void {
+  check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
+    const { adapter } = this
     const { kind, id } = target
     const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
     demand(!leadsElsewhere, `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}`)
     const closed = this.whyClosed(target)
     demand(closed === undefined, closed ?? '')
-  }
-
-  protected refusal(item: Item): string | undefined {
-    const { adapter } = this
-    const isToAll = item.type === 'at' && item.userId === null
-    if (item.type === 'at' && item.userId !== null) {
-      demand(adapter?.userId?.test(item.userId) !== false && isUser(item.userId), 'the ID of a mention is not that of a user')
-    }
-    const feature = isToAll ? 'at-all' : item.type
-    if (!adapter?.lacks.includes(feature)) return
-    return `${features[feature]} cannot be sent by the adapter for ${adapter.name}${'link' in item ? ': send a link to it as text' : ''}`
+    return checkEach(items, item => {
+      const isToAll = item.type === 'at' && item.userId === null
+      if (item.type === 'at' && item.userId !== null) {
+        demand(adapter?.userId?.test(item.userId) !== false && isUser(item.userId), 'the ID of a mention is not that of a user')
+      }
+      const feature = isToAll ? 'at-all' : item.type
+      if (!adapter?.lacks.includes(feature)) return
+      return `${features[feature]} cannot be sent by the adapter for ${adapter.name}${'link' in item ? ': send a link to it as text' : ''}`
+    })
   }
 
   async recall(target: Target, messageId: string): Promise<void> {

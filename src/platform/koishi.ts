@@ -212,29 +212,12 @@ export abstract class BotAccount implements Account {
   abstract readonly retriesUnanswered: boolean
   /** No limit is known. */
   readonly recallableFor: number = Infinity
+  abstract check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[]
   abstract recall(target: Target, messageId: string): Promise<void>
   abstract message(target: Target, items: readonly LoadedItem[], name: string): Message
 
   /** Takes what the adapter has made of an event of the platform. After a reload, the relay before hands it over as well until it ends. */
   hear?(session: Session, onChat: ChatListener): void
-
-  check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
-    this.checkTarget(target)
-    return items.map(item => {
-      const reason = item instanceof RelayError ? undefined : this.refusal(item, target)
-      return reason === undefined ? item : new RelayError('bad-request', reason)
-    })
-  }
-
-  /** @throws RelayError `bad-request` where the target cannot exist on this platform */
-  protected abstract checkTarget(target: Target): void
-
-  /**
-   * Why the platform cannot take an item, in plain English; `undefined` where it can.
-   *
-   * @throws RelayError `bad-request` where a user whom the item mentions, or the message that it answers, cannot exist there
-   */
-  protected abstract refusal(item: Item, target: Target): string | undefined
 
   onOffline(callback: () => void): () => void {
     return this.presence.once(this.bot, false, callback)
@@ -243,6 +226,18 @@ export abstract class BotAccount implements Account {
   onOnline(callback: () => void): () => void {
     return this.presence.once(this.bot, true, callback)
   }
+}
+
+/**
+ * The items, each that the platform cannot take replaced by a `bad-request`.
+ *
+ * @param refusal why the platform cannot take an item, in plain English; `undefined` where it can
+ */
+export function checkEach(items: readonly ParsedItem[], refusal: (item: Item) => string | undefined): ParsedItem[] {
+  return items.map(item => {
+    const reason = item instanceof RelayError ? undefined : refusal(item)
+    return reason === undefined ? item : new RelayError('bad-request', reason)
+  })
 }
 
 const direct = Universal.Channel.Type.DIRECT

@@ -3,9 +3,9 @@ import { unwrap } from '../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../lib/shape'
 import { divideText } from '../lib/words'
 import type { CauseId } from '../message/causes'
-import type { Item, Target } from '../message/model'
+import type { ParsedItem, Target } from '../message/model'
 import { elementsText, type IncomingSupport } from './incoming'
-import { BotAccount, type PlatformSupport } from './koishi'
+import { BotAccount, checkEach, type PlatformSupport } from './koishi'
 import { onlyPart, WebMessage, type Call } from './message'
 import type { LoadedItem, LoadedMedia, Message, Receipt } from './port'
 import { ask, readMedia, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from './web'
@@ -62,22 +62,22 @@ class TelegramAccount extends BotAccount {
   /** https://core.telegram.org/bots/api#deletemessage */
   override readonly recallableFor = 48 * 60 * 60 * 1000
 
-  protected checkTarget(target: Target): void {
-    demand(readChat(target) !== undefined, chatRules[target.kind])
-  }
-
-  protected refusal(item: Item, target: Target): string | undefined {
-    if (item.type === 'at') {
-      if (item.userId === null) return 'Telegram cannot mention everybody'
-      // https://core.telegram.org/bots/api#user: a number, or a name.
-      const isMentionable = isUser(item.userId) || /^@?[a-z][a-z0-9_]{3,31}$/i.test(item.userId)
-      demand(isMentionable, 'a mention on Telegram needs the number of a user, or @name')
-    }
-    if (item.type !== 'reply') return
-    const answered = readMessageId(item.messageId)
-    if (!answered) return 'the ID of a message on Telegram is <chat>:<number>, or the number alone'
-    // An answer would show what it answers, to which its caller may have no access in another chat.
-    demand(answered.chat === undefined || answered.chat === readChat(target)?.id, 'the message that is answered is in another chat')
+  check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
+    const chat = readChat(target)
+    demand(chat !== undefined, chatRules[target.kind])
+    return checkEach(items, item => {
+      if (item.type === 'at') {
+        if (item.userId === null) return 'Telegram cannot mention everybody'
+        // https://core.telegram.org/bots/api#user: a number, or a name.
+        const isMentionable = isUser(item.userId) || /^@?[a-z][a-z0-9_]{3,31}$/i.test(item.userId)
+        demand(isMentionable, 'a mention on Telegram needs the number of a user, or @name')
+      }
+      if (item.type !== 'reply') return
+      const answered = readMessageId(item.messageId)
+      if (!answered) return 'the ID of a message on Telegram is <chat>:<number>, or the number alone'
+      // An answer would show what it answers, to which its caller may have no access in another chat.
+      demand(answered.chat === undefined || answered.chat === chat.id, 'the message that is answered is in another chat')
+    })
   }
 
   message(target: Target, items: readonly LoadedItem[]): Message {

@@ -4,10 +4,10 @@ import { demand } from '../../errors'
 import { digest } from '../../lib/crypto'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
-import type { Item, Target } from '../../message/model'
+import type { ParsedItem, Target } from '../../message/model'
 import { toPage } from '../history'
 import type { IncomingSupport } from '../incoming'
-import { BotAccount, type PlatformSupport } from '../koishi'
+import { BotAccount, checkEach, type PlatformSupport } from '../koishi'
 import { onlyPart, WebMessage, type Call } from '../message'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { ask, readList, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
@@ -79,13 +79,12 @@ class DiscordAccount extends BotAccount {
   /** The ends of the times for which channels take nothing more. */
   private readonly rests = new LRUCache<string, Promise<unknown>>({ max: 5_000 })
 
-  protected checkTarget({ kind, id }: Target): void {
+  check({ kind, id }: Target, items: readonly ParsedItem[]): ParsedItem[] {
     demand(isSnowflake(id), `the ID of a ${kind === 'group' ? 'channel' : 'user'} ${rule}`)
-  }
-
-  protected refusal(item: Item): string | undefined {
-    if (item.type === 'at') demand(item.userId === null || isSnowflake(item.userId), `the ID of a mention ${rule}`)
-    return item.type === 'reply' && !isSnowflake(item.messageId) ? `the ID of the message to reply to ${rule}` : undefined
+    return checkEach(items, item => {
+      if (item.type === 'at') demand(item.userId === null || isSnowflake(item.userId), `the ID of a mention ${rule}`)
+      return item.type === 'reply' && !isSnowflake(item.messageId) ? `the ID of the message to reply to ${rule}` : undefined
+    })
   }
 
   message(target: Target, items: readonly LoadedItem[], name: string): Message {

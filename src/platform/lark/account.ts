@@ -3,9 +3,9 @@ import { demand } from '../../errors'
 import { sha256 } from '../../lib/crypto'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, isObject, objectsIn, toText, type JsonObject } from '../../lib/shape'
-import type { Item, Target } from '../../message/model'
+import type { ParsedItem, Target } from '../../message/model'
 import { toMention, type IncomingSupport } from '../incoming'
-import { BotAccount, type PlatformSupport } from '../koishi'
+import { BotAccount, checkEach, type PlatformSupport } from '../koishi'
 import { onlyPart, WebMessage, type Call } from '../message'
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { ask, parseJson, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
@@ -75,17 +75,16 @@ class LarkAccount extends BotAccount {
   /** A further call does no harm for an hour, see `repeatableFor` of its messages; after that nobody can tell. */
   readonly retriesUnanswered = false
 
-  protected checkTarget(target: Target): void {
+  check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
     const forms = target.kind === 'group' ? 'oc_… of a group' : 'ou_…, on_…, user ID or e-mail address of a user'
     demand(readPlace(target) !== undefined, `this is not the ${forms}, with :om_… of the first message for a topic`)
-  }
-
-  protected refusal(item: Item): string | undefined {
-    if (item.type === 'at') {
-      const isUser = item.userId === null || /^(?!all$)[\w.-]{1,100}$/i.test(item.userId)
-      demand(isUser, 'the ID of a mention must be the ou_…, on_… or user ID of a user')
-    }
-    return item.type === 'reply' && !isMessageId(item.messageId) ? 'this is not the om_… of a message' : undefined
+    return checkEach(items, item => {
+      if (item.type === 'at') {
+        const isUser = item.userId === null || /^(?!all$)[\w.-]{1,100}$/i.test(item.userId)
+        demand(isUser, 'the ID of a mention must be the ou_…, on_… or user ID of a user')
+      }
+      return item.type === 'reply' && !isMessageId(item.messageId) ? 'this is not the om_… of a message' : undefined
+    })
   }
 
   update(target: Target, messageId: string, items: readonly LoadedItem[], name: string): Message {
@@ -159,7 +158,7 @@ class LarkMessage extends WebMessage {
   readonly likeness: string
   /** "Requests with the same uuid send at most one message within an hour", less what a call may take on its way. */
   protected override readonly repeatableFor = 55 * 60_000
-  /** `checkTarget` has refused every other target. */
+  /** `check` has refused every other target. */
   private readonly place: Place = readPlace(this.target) ?? { type: 'chat_id', id: this.target.id, root: undefined }
 
   constructor(account: BotAccount, target: Target, items: readonly LoadedItem[], name: string, changed?: string) {

@@ -1,7 +1,7 @@
 import type { Bot, h, Session } from 'koishi'
 import { demand } from '../../errors'
 import { toText, type JsonObject } from '../../lib/shape'
-import type { Item, Target } from '../../message/model'
+import type { ParsedItem, Target } from '../../message/model'
 import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { Reported } from '../history'
@@ -23,6 +23,9 @@ export const oneBot: PlatformSupport = {
   account: (bot, presence) => new OneBotAccount(bot, presence),
   incoming: incomingOneBot,
 }
+
+const number = /^[1-9][0-9]{0,19}$/
+const rule = 'must be a number, as OneBot has it'
 
 /** An account whose bot speaks OneBot 11. */
 class OneBotAccount extends BotAccount {
@@ -50,13 +53,11 @@ class OneBotAccount extends BotAccount {
     void this.notices.hear(event, (target, closure) => onChat(this.sid, target, closure))
   }
 
-  protected checkTarget({ kind, id }: Target): void {
-    demand(isNumber(id), `${kind === 'group' ? 'group_id' : 'user_id'} ${rule}`)
-  }
-
-  /** Some implementations take an ID that becomes zero for everybody, and not every key may mention everybody. */
-  protected refusal(item: Item): undefined {
-    if (item.type === 'at') demand(item.userId === null || isNumber(item.userId), `the ID of a mention ${rule}`)
+  check({ kind, id }: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
+    demand(number.test(id), `${kind === 'group' ? 'group_id' : 'user_id'} ${rule}`)
+    // Some implementations take an ID that becomes zero for everybody, and not every key may mention everybody.
+    for (const item of items) if ('userId' in item && item.userId !== null) demand(number.test(item.userId), `the ID of a mention ${rule}`)
+    return items
   }
 
   async recall(_target: Target, messageId: string): Promise<void> {
@@ -181,10 +182,4 @@ class OneBotMessage extends BotMessage<OneBotAccount> {
     const segments = toSegments(this.items, this.sent)
     return segments && contentOf(segments)
   }
-}
-
-const rule = 'must be a number, as OneBot has it'
-
-function isNumber(id: string): boolean {
-  return /^[1-9][0-9]{0,19}$/.test(id)
 }

@@ -2,10 +2,10 @@ import { Universal, type h, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { demand } from '../../errors'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
-import type { Item, Target } from '../../message/model'
+import type { ParsedItem, Target } from '../../message/model'
 import { classifyThrown, forgive } from '../failure'
 import { Reported, toPage } from '../history'
-import { BotAccount, isUser, type PlatformSupport } from '../koishi'
+import { BotAccount, checkEach, isUser, type PlatformSupport } from '../koishi'
 import { BotMessage, type Call } from '../message'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { ask, readPages } from '../web'
@@ -37,14 +37,13 @@ class SatoriAccount extends BotAccount {
   /** What the server has reported of the account itself, with the likeness of each. */
   private readonly reported = new Reported<string>()
 
-  protected checkTarget({ kind, id }: Target): void {
+  check({ kind, id }: Target, items: readonly ParsedItem[]): ParsedItem[] {
     const isOpen = kind === 'group' || this.offers('user.channel.create') || this.channels.has(id)
     demand(isOpen, 'the Satori server of this bot offers no private chats (user.channel.create)')
-  }
-
-  protected refusal(item: Item): string | undefined {
-    if (item.type === 'at') demand(item.userId === null || isUser(item.userId), 'the ID of a mention must be that of a user')
-    return this.offers('message.create') ? undefined : 'the Satori server of this bot offers no sending (message.create)'
+    return checkEach(items, item => {
+      if (item.type === 'at') demand(item.userId === null || isUser(item.userId), 'the ID of a mention must be that of a user')
+      return this.offers('message.create') ? undefined : 'the Satori server of this bot offers no sending (message.create)'
+    })
   }
 
   async recall(target: Target, messageId: string): Promise<void> {
