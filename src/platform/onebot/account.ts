@@ -128,15 +128,13 @@ class OneBotMessage extends BotMessage<OneBotAccount> {
     return Promise.resolve(kind === 'private' ? `private:${id}` : id)
   }
 
+  /** A call keeps nothing of its parameters while the answer is awaited: they may hold pictures. */
   protected calls(_channelId: string, elements: readonly h[]): Promise<readonly Call[] | undefined> {
-    return Promise.resolve(toSegments(this.items, elements) && [() => this.post(elements)])
-  }
-
-  /** Makes the call, and keeps nothing of its parameters while the answer is awaited: they may hold pictures. */
-  private post(elements: readonly h[]): Promise<Receipt> {
-    this.sent = elements
-    const request = requestOf(this.account.bot)
-    return request(...toCall(this.target, toSegments(this.items, elements) ?? [])).then(readReceipt).catch(throwClassified)
+    return Promise.resolve(toSegments(this.items, elements) && [() => {
+      this.sent = elements
+      const call = toCall(this.target, toSegments(this.items, elements) ?? [])
+      return requestOf(this.account.bot)(...call).then(readReceipt).catch(throwClassified)
+    }])
   }
 
   /** Sends the elements of the session with the adapter's encoder, which may divide them into several platform messages. */

@@ -84,11 +84,10 @@ export function connectionMode(bot: Bot): ConnectionMode | undefined {
  * the adapter) and `WsServer` of the adapter (field of the bot, named by a symbol).
  */
 export function wireOf(bot: Bot): Wire | undefined {
-  const mode = connectionMode(bot)
-  if (mode === undefined) return
-  if (mode === 'forward') return Wire.of(fieldsOf(bot.adapter).socket, bot.sid)
-  const symbol = Object.getOwnPropertySymbols(bot).find(({ description }) => description === 'socket')
-  return symbol && Wire.of(Reflect.get(bot, symbol), bot.sid)
+  if (!isOneBot(bot)) return
+  const { socket } = fieldsOf(bot.adapter)
+  const symbol = socket ? undefined : Object.getOwnPropertySymbols(bot).find(({ description }) => description === 'socket')
+  return Wire.of(symbol ? Reflect.get(bot, symbol) : socket, bot.sid)
 }
 
 /** Whether this bot dials this address. */

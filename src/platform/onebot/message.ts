@@ -96,8 +96,15 @@ const omitted: ReadonlySet<string> = new Set(['at', 'reply'])
 
 /** The content of a message made of these segments, of which none is looked for that may be left out. */
 export function contentOf(segments: readonly Segment[]): Content {
-  const parts = segments.filter(({ type }) => !omitted.has(type)).map(describe).join('').replace(/\r\n?/g, '\n').split(border)
-  const files = segments.filter(({ type }) => type === 'file').map(({ data }) => traitsOf(data))
+  let words = ''
+  const files: FileTraits[] = []
+  for (const { type, data } of segments) {
+    if (type === 'file') files.push(traitsOf(data))
+    // Text is written as it is, because the platform may divide and merge texts; any other segment between borders.
+    if (type === 'text') words += toText(data.text).replaceAll(border, '')
+    else if (!omitted.has(type)) words += `${border}${type}${border}`
+  }
+  const parts = words.replace(/\r\n?/g, '\n').split(border)
   return { digest: digest(parts.map(part => part.trim())), files }
 }
 
@@ -115,12 +122,6 @@ export function isSameContent(a: Content, b: Content): boolean {
 /** A text that is equal for messages that look the same, whatever the sizes of their files. */
 export function likenessOf({ digest: parts, files }: Content): string {
   return files.length === 0 ? parts : digest([parts, ...files.map(({ names }) => names[0] ?? '')])
-}
-
-/** Text is written as it is, because the platform may divide and merge texts; any other segment between borders. */
-function describe({ type, data }: Segment): string {
-  if (type === 'text') return toText(data.text).replaceAll(border, '')
-  return `${border}${type}${border}`
 }
 
 /** The name is in `file` (NapCat, LuckyLilliaBot), `name` (go-cqhttp) or `file_name` (Lagrange). */
