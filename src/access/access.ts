@@ -73,7 +73,10 @@ export class Access {
   identify(candidates: readonly Buffer[], address: string | undefined, now = Date.now()): Caller {
     let reason = candidates.length > 0 ? 'wrong API key' : 'no API key'
     for (const candidate of candidates) {
-      const key = this.find(sha256(candidate))
+      const given = sha256(candidate)
+      let key: Key | undefined
+      // Each digest is compared, so that the time tells nothing about them.
+      for (const [place, digest] of this.digests.entries()) if (timingSafeEqual(given, digest)) key = this.keys[place]
       if (!key) continue
       const refusal = whyRefused(key, address, now)
       if (refusal === undefined) return key.caller
@@ -106,13 +109,6 @@ export class Access {
   private refuse(isGiven: boolean, reason: string | undefined, message?: string): RelayError {
     if (isGiven && !this.made) return new RelayError('store-down')
     return new RelayError('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' }, logText: reason })
-  }
-
-  /** Compares the candidate with every digest, so that the time tells nothing about them. */
-  private find(candidate: Buffer): Key | undefined {
-    let found = -1
-    for (const [place, digest] of this.digests.entries()) if (timingSafeEqual(candidate, digest)) found = place
-    return this.keys[found]
   }
 }
 

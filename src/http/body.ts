@@ -55,18 +55,14 @@ export async function readJson({ request, parsedBody, stop }: Received, limits: 
   // Its text has the same bounds.
   if (typeof parsedBody === 'object' && parsedBody !== null) return parseJson(Buffer.from(JSON.stringify(parsedBody)))
   const source = await readBody(request, limits, stop)
-  const body = parseBody(source, request.headers['content-type'])
-  // Reading the parsed body takes about as long again.
-  if (source.length > large) await yieldToOthers()
-  return body
-}
-
-function parseBody(source: Buffer, type = ''): unknown {
   try {
     return parseJson(source)
   } catch (error) {
-    const isForm = /^\s*(?:multipart\/form-data|application\/x-www-form-urlencoded)/i.test(type)
+    const isForm = /^\s*(?:multipart\/form-data|application\/x-www-form-urlencoded)/i.test(request.headers['content-type'] ?? '')
     throw isForm && !meantAsObject.test(source.toString('latin1', 0, 64)) ? new RelayError('invalid-json', formRule) : error
+  } finally {
+    // Reading the parsed body takes about as long again.
+    if (source.length > large) await yieldToOthers()
   }
 }
 
@@ -79,11 +75,11 @@ function parseBody(source: Buffer, type = ''): unknown {
 export function parseJson(source: Buffer, maxValues?: number): unknown {
   const excess = excessOfJson(source, maxValues)
   if (excess !== undefined) throw new RelayError('bad-request', `the body has ${excess}`)
-  const text = decodeUtf8(source)
   try {
-    return JSON.parse(text)
-  } catch {
-    throw new RelayError('invalid-json', withoutQuotes.test(text) ? quoteRule : undefined)
+    return JSON.parse(utf8.decode(source))
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new RelayError('invalid-json', withoutQuotes.test(source.toString('latin1', 0, 256)) ? quoteRule : undefined)
+    throw new RelayError('bad-request', 'the JSON is not UTF-8, as the console of Windows writes it: save it as UTF-8, or send the text to /send')
   }
 }
 
@@ -96,14 +92,6 @@ export function readFields(body: unknown): JsonObject {
 /** Whether bytes are a JSON object, whatever their type says: many a script sends one and calls it something else. */
 export function looksLikeObject(bytes: Buffer): boolean {
   return /^\s*\{/.test(bytes.toString('utf8', 0, 64))
-}
-
-function decodeUtf8(source: Buffer): string {
-  try {
-    return utf8.decode(source)
-  } catch {
-    throw new RelayError('bad-request', 'the JSON is not UTF-8, as the console of Windows writes it: save it as UTF-8, or send the text to /send')
-  }
 }
 
 /**
