@@ -1,5 +1,5 @@
 import { PostEnded, networkReason, postJson, type Endpoint } from '../lib/endpoint'
-import { excessOfJson } from '../lib/json'
+import { excessOfJson, parseJson } from '../lib/json'
 import { isObject, type JsonObject } from '../lib/shape'
 import { signatureHeaders } from '../lib/webhook-signature'
 
@@ -82,7 +82,8 @@ async function readAnswer(response: Response): Promise<JsonObject | undefined> {
   if (excess !== undefined) throw new CallbackError(`an answer of ${excess}`)
   const text = decode(bytes)
   if (!text.trim()) return
-  const answer = parse(text)
+  const answer = parseJson(text)
+  if (answer === undefined) throw new CallbackError('the answer is not valid JSON')
   if (answer === null) return
   if (!isObject(answer)) throw new CallbackError('the answer is not a JSON object')
   return Object.keys(answer).length > 0 ? answer : undefined
@@ -106,14 +107,5 @@ function decode(bytes: Buffer): string {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     throw new CallbackError('the answer is not UTF-8')
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // The parser's own error quotes the answer.
-    throw new CallbackError('the answer is not valid JSON')
   }
 }

@@ -1,5 +1,6 @@
 import { Schema } from 'koishi'
 import { parseEndpoint } from '../lib/endpoint'
+import { parseJson } from '../lib/json'
 import { languages, type Language } from '../lib/language'
 import { isObject, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
@@ -144,14 +145,9 @@ export const targetTable = kind<JsonObject>('a dictionary, or JSON of one', Sche
   return isObject(parsed) ? parsed : undefined
 }, value => JSON.stringify(value).includes('://') ? Object.keys(value) : value)
 
-/** Parses a text as JSON, `undefined` when it is malformed; any other value stays as it is. */
+/** A text is parsed as JSON, `undefined` when it is malformed; any other value stays as it is. */
 function readJson(value: unknown): unknown {
-  if (typeof value !== 'string') return value
-  try {
-    return JSON.parse(value)
-  } catch {
-    return undefined
-  }
+  return typeof value === 'string' ? parseJson(value) : value
 }
 
 function readArray(value: unknown): readonly unknown[] | undefined {

@@ -1,3 +1,12 @@
+/** A text parsed as JSON; `undefined` for anything else. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** The most levels of nested arrays and objects. */
 const maxLevels = 64
 /** The most values, arrays and objects included, names of fields not. */

@@ -1,9 +1,10 @@
 import { HTTP, type Context } from 'koishi'
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { parseJson } from '../lib/json'
 import { fieldsOf, toText, type JsonObject } from '../lib/shape'
 import type { Adapter } from './adapters'
 import { SendError } from './port'
-import { parseJson, retryAfterOf, toFailure, type WebAnswer } from './web'
+import { retryAfterOf, toFailure, type WebAnswer } from './web'
 
 /*
  * What a platform answers to the requests that an adapter makes through Koishi's HTTP client. Adapters write the answer into a text, throw

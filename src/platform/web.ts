@@ -2,6 +2,7 @@ import type { Bot } from 'koishi'
 import { extension, lookup } from 'mime-types'
 import { readFile, stat } from 'node:fs/promises'
 import { parseEndpoint } from '../lib/endpoint'
+import { parseJson } from '../lib/json'
 import { fieldsOf, isObject, type JsonObject } from '../lib/shape'
 import { causes, type CauseId } from '../message/causes'
 import { nameOfUrl } from '../message/link'
@@ -60,15 +61,6 @@ export async function ask(bot: Bot, method: string, path: string, data?: object)
     return { status, headers, text, body: parseJson(text) }
   } catch (error) {
     throw classifyThrown(error)
-  }
-}
-
-/** A text parsed as JSON; `undefined` for anything else. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { Writable } from 'node:stream'
+import { parseJson } from '../../lib/json'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import { causes } from '../../message/causes'
 import { SendError } from '../port'
-import { parseJson } from '../web'
 
 /** The parts of a WebSocket of the library `ws` that the relay uses. It reports each frame by its method `emit`. Checked against 8.23.0. */
 export interface Socket {
