@@ -59,13 +59,15 @@ export class Sender {
       })
     }
     this.demandTargets(exchange, destinations)
-    // The platform of each message is only certain once it leaves, and by then others of the list, or earlier ways, would have been tried.
+    let messages = 0
     for (const destination of list) {
+      messages += contentFor(order, destination).items.length
+      // The platform of a message is only certain once it leaves, and by then others of the list, or earlier ways, would have been tried.
       if (!isList && !destination.route) continue
       for (const way of waysOf(destination)) caller.demandTarget(way.target, this.relay.inquiries.platformFor(way), destination.asked)
     }
     for (const { items } of [content, ...translations?.values() ?? []]) caller.demandMentions(items)
-    caller.spend(list.reduce((total, destination) => total + contentFor(order, destination).items.length, 0))
+    caller.spend(messages)
   }
 
   /**

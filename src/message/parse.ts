@@ -116,20 +116,18 @@ const longestIgnored = 64
 export function ignoredFields(body: unknown): string[] {
   if (!isObject(body)) return []
   const { messages } = body
-  if (!Array.isArray(messages)) return unknownFields(body, singleFields, ownFieldsOf(body))
+  if (!Array.isArray(messages)) return unknownFields(body, singleFields)
   const names = unknownFields(body, batchFields)
   for (const [index, item] of messages.entries()) {
     if (names.length >= maxIgnored) break
-    if (isObject(item)) names.push(...unknownFields(item, itemFields, ownFieldsOf(item), `messages[${index}].`))
+    if (isObject(item)) names.push(...unknownFields(item, itemFields, `messages[${index}].`))
   }
   return names.slice(0, maxIgnored)
 }
 
-function ownFieldsOf({ type }: JsonObject): readonly string[] | undefined {
-  return ownFields.get(type ?? 'text')
-}
-
-function unknownFields(object: JsonObject, known: ReadonlySet<string>, own?: readonly string[], prefix?: string): string[] {
+/** @param known without those that depend on the type, where it holds `type` */
+function unknownFields(object: JsonObject, known: ReadonlySet<string>, prefix?: string): string[] {
+  const own = known.has('type') ? ownFields.get(object.type ?? 'text') : undefined
   const names: string[] = []
   for (const name of Object.keys(object)) {
     const isKnown = known.has(name) || own?.includes(name)
