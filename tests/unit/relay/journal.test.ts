@@ -18,6 +18,7 @@ import { UploadStore } from '../../../src/uploads/store'
 import CompleteMySQLDriver from '../../../bot/mysql'
 import { MariaDb, missing, type Access } from '../../integration/several-relays/mariadb'
 import { SimulatedClock } from '../../support/simulated-clock'
+import { until } from '../../support/until'
 
 Logger.levels.base = Logger.SILENT
 
@@ -210,7 +211,7 @@ for (const [kind, open, options] of kinds) {
         { since: start + 10_000, until: start + 20_000, states: ['unanswered'], door: 'hooks' }, { before: middle?.id }, { before: middle?.id, until: start + 20_000 },
       ].map(filter => Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)))
       for (const filter of filters) {
-        for (const limit of [1, 30, 1000]) {
+        for (const limit of [30, 1000]) {
           const expected = all.filter(each => matches(each, { ...filter, limit }))
           const [oldest, newest] = [idsOf(expected).slice(0, limit), idsOf(expected).reverse().slice(0, limit)]
           assert.deepEqual(idsOf(await journal.list({ ...filter, limit })), newest, JSON.stringify(filter))
@@ -548,22 +549,26 @@ describe('a journal in a database', () => {
     await clock.run(400)
     assert.equal(statements.length, 0)
     await clock.run(100)
-    assert.equal(statements.length, 1)
+    await until('they are written', () => statements.length === 1)
     for (const delivery of all.slice(100)) journal.record(delivery, [])
     await clock.run(500)
-    assert.equal(statements.length, 3)
+    await until('the others are written', () => statements.length === 3)
     isBroken = true
     const last = deliveryOf()
     journal.record(last, [])
-    await clock.run(5_000)
+    await until('it was tried again', async () => {
+      await clock.run(1_000)
+      return statements.length > 4
+    })
     assert.equal(lines.length, 1)
     assert.match(lines.join(), /^records cannot be written to the database, and wait in memory: disk I\/O error$/)
-    assert(statements.length > 4)
     assert.equal((await journal.find(last.id))?.id, last.id)
     await assert.rejects(journal.flush())
     isBroken = false
-    await clock.run(2_000)
-    assert.equal((await app.database.get('message_relay_journal', { id: last.id })).length, 1)
+    await until('it is written', async () => {
+      await clock.run(2_000)
+      return (await app.database.get('message_relay_journal', { id: last.id })).length === 1
+    })
     assert.deepEqual(idsOf(await journal.list({ limit: 999 })), idsOf([...all, last]).reverse())
   })
 
