@@ -1,6 +1,6 @@
 // Checks the package as users get it: what is in the tarball, whether its package.json fits it (publint), whether its types are found
 // by each way of resolving modules (@arethetypeswrong/cli), whether its installation runs no script, whether its command runs, and
-// whether an app written in TypeScript compiles with it and loads it.
+// whether an app written in TypeScript compiles with it and loads it, and whether the plugins of docs/plugins.md compile.
 // The app is a temporary folder in which nothing can be imported but Koishi, the package and what the package depends on.
 import { deepEqual, equal } from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -67,16 +67,26 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
+/** The plugin on a page of the documentation. */
+async function pluginOf(page) {
+  const [, text] = /^<!-- test: plugin -->\n```ts\n(.*?)^```$/ms.exec(await readFile(join(repository, page), 'utf8')) ?? []
+  if (text === undefined) throw new Error(`there is no plugin on ${page}`)
+  return text
+}
+
 /**
- * Compiles the app as a CommonJS and as an ES module, and returns the declarations of the package that were read for it.
+ * Compiles the plugins, and the app as a CommonJS and as an ES module, and returns the declarations of the package that were read for it.
  * Those are checked as well; Koishi's own, which have errors, are not.
  */
 async function compile() {
-  const files = [join(folder, 'app.cts'), join(folder, 'app.mts')]
-  for (const file of files) await writeFile(file, app)
+  const [english, chinese] = await Promise.all(['docs/plugins.md', 'docs/zh/plugins.md'].map(pluginOf))
+  const sources = { 'app.cts': app, 'app.mts': app, 'english.mts': english, 'chinese.mts': chinese }
+  const files = Object.keys(sources).map(name => join(folder, name))
+  for (const [name, text] of Object.entries(sources)) await writeFile(join(folder, name), text)
   const program = ts.createProgram(files, {
     strict: true,
     exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
     skipLibCheck: false,
     target: ts.ScriptTarget.ES2022,
     module: ts.ModuleKind.NodeNext,

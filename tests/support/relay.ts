@@ -23,8 +23,6 @@ export interface RelayOptions {
   config?: relay.Config
   /** Unlike a platform, the test's simulator creates the chats that a test writes to, unless told not to. */
   simulator?: SimulatorOptions
-  /** The plugin, where it is not that of this repository's sources. */
-  plugin?: typeof relay
   /** More for the app, before the relay is loaded. */
   setup?: (app: Context) => void
 }
@@ -97,7 +95,7 @@ export interface Reply {
 
 /** Starts one; resolves when the bot is online and the server listens. */
 export async function startRelay(options: RelayOptions = {}): Promise<TestRelay> {
-  const { config = {}, simulator: simulatorOptions, plugin = relay, setup } = options
+  const { config = {}, simulator: simulatorOptions, setup } = options
   const simulator = await Simulator.start({ anyTarget: true, ...simulatorOptions })
   const folder = await mkdtemp(join(tmpdir(), 'relay-'))
   const uploadDir = join(folder, 'uploads')
@@ -118,7 +116,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
   setup?.(app)
   // Nothing settles later than a call times out, so that tests end.
   const defaults = { apiKey, chatSettleTime: 0.001, uploadDir, dataDir: join(folder, 'data') }
-  let fork = app.plugin(plugin, Object.assign({}, defaults, config))
+  let fork = app.plugin(relay, Object.assign({}, defaults, config))
   await app.start()
   const { _http: server } = app.server
   const url = `http://127.0.0.1:${await listen(server)}`
@@ -144,7 +142,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
     async reload(next = config, after = 0) {
       fork.dispose()
       if (after > 0) await delay(after)
-      fork = app.plugin(plugin, Object.assign({}, defaults, next))
+      fork = app.plugin(relay, Object.assign({}, defaults, next))
       await app.lifecycle.flush()
     },
     async update(next) {
