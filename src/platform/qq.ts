@@ -98,12 +98,14 @@ const rows: readonly Row[] = [
   { cause: 'swallowed', outcome: 'unanswered', results: [0], retcodes: [9000], words: /发送消息失败 \(sequence=0\)/ },
   // NapCat, where its client did not answer (NapCatQQ issues 600 and 869), and both in older versions: 发送超时 (LuckyLilliaBot issue 314).
   // LuckyLilliaBot `src/main/qqProtocol/direct-lib/client.ts`, `pmhq.ts`; a file is posted by another command than a message, and its pull
-  // request 856 has the SSO. go-cqhttp, also where the bot is muted. Lagrange: 9057; of a file, -99999 for any exception.
+  // request 856 has the SSO; up to version 7, `src/main/pmhq/base.ts`, where the client had not confirmed the message in time. go-cqhttp,
+  // also where the bot is muted. Lagrange: 9057; of a file, -99999 for any exception.
   {
     cause: 'unconfirmed', outcome: 'unanswered', retcodes: [9057, -99999],
     words: new RegExp([
       'Timeout: NTEvent|SEND_MSG_API_ERROR|发送超时|wait result timeout|^fetch failed$|^PMHQ请求失败',
-      String.raw`Command \S+ timed out|^Disconnected$|^SSO .*failed: retCode=`, String.raw`^\((?:SendMessage|GroupSendFile)Event\) No Event`,
+      String.raw`^invoke timeout, |Command \S+ timed out|^Disconnected$|^SSO .*failed: retCode=`,
+      String.raw`^\((?:SendMessage|GroupSendFile)Event\) No Event`,
     ].join('|'), 'im'),
   },
 
@@ -123,10 +125,20 @@ const rows: readonly Row[] = [
  * @param words the texts of the answer, one a line
  */
 export function classify(retcode: number, words: string): Known | undefined {
-  const [, client, server] = quoted.exec(words) ?? []
-  const result = Number(client ?? server ?? (words === '' ? retcode : NaN))
+  const result = Number(quoted.exec(words)?.[1] ?? (words === '' ? retcode : NaN))
   return rows.find(row => [row.results?.includes(result), row.retcodes?.includes(retcode), row.words?.test(words)].includes(true))
 }
 
-/** What NapCat quotes of its client's answer to a send, and LuckyLilliaBot of the server's. */
-const quoted = /NodeIKernelMsgService\/sendMsg[^{]*\{\s*"result":\s*(-?\d+)|^发送消息失败 \(code=(-?\d+)\)/
+/** What NapCat and older LuckyLilliaBot quote of their client's answer to a send, and LuckyLilliaBot of the server's. */
+const quoted = new RegExp(String.raw`(?:${[
+  String.raw`NodeIKernelMsgService\/sendMsg[^{]*\{\s*"result":\s*`, String.raw`^invoke failed, \S+\.sendMsg, \{ result: `,
+  String.raw`^发送消息失败 \(code=`,
+].join('|')})(-?\d+)`)
+
+/**
+ * The words of an answer without the call that LuckyLilliaBot quotes in them up to version 7: the message in it may hold the words of any
+ * row.
+ */
+export function withoutCall(words: string): string {
+  return words.replace(/^(invoke (?:failed|timeout), \S+), \[.*\](?=$|, \{)/s, '$1')
+}

@@ -1,7 +1,7 @@
 import { fieldsOf, toText } from '../../lib/shape'
 import { cleanWording } from '../failure'
 import { SendError, type Receipt } from '../port'
-import { classify } from '../qq'
+import { classify, withoutCall } from '../qq'
 import { unreadable } from '../web'
 
 /**
@@ -24,7 +24,7 @@ export function readData(answer: unknown): unknown {
   const code = Number.isInteger(retcode) ? Number(retcode) : 0
   const isFailure = code !== 0 && (status === 'failed' || (typeof status === 'string' && status !== 'ok' && code !== 1))
   if (!isFailure) throw unreadable()
-  const texts = [wording, message, msg, status === 'failed' ? '' : status].map(toText).filter(Boolean)
+  const texts = [wording, message, msg, status === 'failed' ? '' : status].map(toText).filter(Boolean).map(withoutCall)
   const { outcome = 'refused', cause: causeId, isFinal } = classify(code, texts.join('\n')) ?? {}
   if (outcome === 'sent') return
   throw new SendError(outcome, cleanWording(texts[0] ?? '') ?? `retcode ${code}`, { causeId, isFinal })

@@ -6,7 +6,7 @@ import { cleanWording } from '../failure'
 import { elementsText } from '../incoming'
 import { toElement } from '../koishi'
 import { SendError, type LoadedItem, type Receipt } from '../port'
-import { classify } from '../qq'
+import { classify, withoutCall } from '../qq'
 import { readList, retryAfterOf, toFailure, unreadable, type WebAnswer } from '../web'
 
 /*
@@ -47,7 +47,7 @@ const noSuchCall = /^(?:(?:404|method|API) not found|Action .* is not supported 
 /** A server that is the client of QQ quotes the same words as through OneBot, some of them for a message that was sent. */
 function failureOf({ status, headers, text, body }: WebAnswer): SendError | 'sent' | undefined {
   if (status >= 200 && status < 300) return
-  const words = wordsOf(text, body)
+  const words = withoutCall(wordsOf(text, body))
   if (status === 429) return toFailure(status, { words, scope: 'account', wait: retryAfterOf(headers) })
   if (status === 401 || (status === 403 && /invalid token|login not found/i.test(words))) return toFailure(401, { words, causeId: 'logged-out' })
   // 501 is a call that the platform has and its adapter lacks: it does nothing.

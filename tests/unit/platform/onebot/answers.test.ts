@@ -15,6 +15,13 @@ function both(text: string, retcode = 1200): Record<string, unknown> {
   return { retcode, message: text, wording: text }
 }
 
+/** What LuckyLilliaBot 7 says of a send that its client refuses, or does not confirm in time: it quotes the message. */
+function invoked(how: 'failed' | 'timeout', text: string, result = ''): Record<string, unknown> {
+  const message = `[ { elementType: 1, elementId: '', textElement: { content: '${text}', atType: 0 } } ]`
+  const call = `[ '0', { chatType: 2, peerUid: '20001', guildId: '' }, ${message}, Map(1) { 0 => { attrType: 0, attrId: '7' } } ]`
+  return both(`invoke ${how}, wrapperSession.getMsgService().sendMsg, ${call}${result}`)
+}
+
 /** go-cqhttp names the error in one field and explains it in two. */
 function goCqhttp(msg: string, wording: string, retcode = 100): Record<string, unknown> {
   return { retcode, msg, wording, message: wording }
@@ -104,6 +111,10 @@ const cases: readonly [implementation: string, answer: Record<string, unknown>, 
   ['LuckyLilliaBot', both('pmhq ws send: wait result timeout'), 'unanswered', 'unconfirmed'],
   ['LuckyLilliaBot, whose QQ has ended', both('fetch failed'), 'unanswered', 'unconfirmed'],
   ['LuckyLilliaBot', both('PMHQ请求失败，请检查发包器PMHQ设置 502 - Bad Gateway'), 'unanswered', 'unconfirmed'],
+  ['LuckyLilliaBot 7', invoked('timeout', '下载失败, connect ECONNREFUSED 192.0.2.7:80 [1], {'), 'unanswered', 'unconfirmed'],
+  ['LuckyLilliaBot 7', invoked('failed', '网络连接异常', ', { result: 120, errMsg: \'\' }'), 'refused', 'muted'],
+  ['LuckyLilliaBot 7', invoked('failed', '禁言', ', { result: -1, errMsg: \'rich media transfer failed\' }'), 'refused', 'media-failed'],
+  ['LuckyLilliaBot 7', invoked('failed', '禁言', ', { result: 1006514, errMsg: \'网络连接异常!\' }'), 'unsent', 'logged-out'],
   ['go-cqhttp', goCqhttp('SEND_MSG_API_ERROR', 'send group message failed: blocked by server'), 'unanswered', 'unconfirmed'],
   ['go-cqhttp', goCqhttp('SEND_MSG_API_ERROR', '请参考 go-cqhttp 端输出'), 'unanswered', 'unconfirmed'],
   ['Lagrange', { retcode: 9057 }, 'unanswered', 'unconfirmed'],
@@ -148,6 +159,8 @@ describe('an answer of failure', () => {
     const told = (answer: object): string | undefined => read(answer)?.toRelayError().message
     assert.equal(told(both('当前处于被禁言状态')), 'the platform refused the message: the bot is muted in this group (platform: "当前处于被禁言状态")')
     assert.equal(told({ retcode: 46 }), 'the platform refused the message: QQ restricts what this account may send here (platform: "retcode 46")')
+    const unconfirmed = 'the message may have arrived: the platform does not know whether the message was sent'
+    assert.equal(told(invoked('timeout', 'secret')), `${unconfirmed} (platform: "invoke timeout, wrapperSession.getMsgService().sendMsg")`)
     assert.equal(told(both('no')), 'the platform refused the message: no')
     assert.equal(told({ status: '(GroupFSUploadEvent) no space', retcode: -302 }), 'the platform refused the message: (GroupFSUploadEvent) no space')
   })
