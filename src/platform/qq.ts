@@ -29,6 +29,7 @@ interface Row extends Known {
  * `client/group_msg.go` (`decodeMsgSendResponse`). Sources of the words, if not named otherwise:
  * - NapNeko/NapCatQQ `packages/napcat-core/helper/event.ts`, `packages/napcat-onebot/api/msg.ts`, `api/file.ts`, `action/msg/SendMsg.ts`
  * - LLOneBot/LuckyLilliaBot `src/ntqqapi/core.ts`, `src/ntqqapi/api/msg.ts`, `src/onebot11/utils.ts`
+ * - SnowLuma/SnowLuma `packages/core/src/bridge/apis/message.ts`, `packages/bridge/src/qq-hook-client.ts`, `hook-packet-client.ts`
  * - Mrs4s/go-cqhttp `coolq/api.go`, `coolq/bot.go`
  * - LagrangeDev/Lagrange.Core, branch v1, `Lagrange.OneBot/Core/Operation/Message/SendGroupMessageOperation.cs`; of files,
  *   `Lagrange.Core/Internal/Context/Uploader/FileUploader.cs`
@@ -83,14 +84,18 @@ const rows: readonly Row[] = [
   { cause: 'too-long', outcome: 'refused', isFinal: true, results: [10, 34], words: /消息过长/ },
   // mirai; oicq: AT全体剩余次数不足.
   { cause: 'at-all-limit', outcome: 'refused', isFinal: true, results: [121] },
-  // go-cqhttp has the last words for a group, beside SEND_MSG_API_ERROR; NapCat and LuckyLilliaBot have the second.
-  { cause: 'empty', outcome: 'refused', isFinal: true, words: /EMPTY_MSG_ERROR|消息体无法解析|^empty message$/m },
+  // go-cqhttp has the third words for a group, beside SEND_MSG_API_ERROR; NapCat and LuckyLilliaBot have the second, SnowLuma the last.
+  { cause: 'empty', outcome: 'refused', isFinal: true, words: /EMPTY_MSG_ERROR|消息体无法解析|^empty message$|^message is empty$/m },
 
   // NapCat when QQ was kicked or has no network. LuckyLilliaBot `src/main/qqProtocol/direct.ts`, `direct-lib/connection.ts`; `pmhq.ts`: not
-  // logged in is -100; `direct-lib/client.ts`: nothing leaves without the signature of another server (LuckyLilliaBot issue 812).
+  // logged in is -100; `direct-lib/client.ts`: nothing leaves without the signature of another server (LuckyLilliaBot issue 812). SnowLuma
+  // has the last words.
   {
     cause: 'logged-out', outcome: 'unsent', results: [1006514],
-    words: /网络连接异常|Direct client not logged in|^Not connected$|^sign failed for |PMHQ send failed: cmd=\S+ code=-100\b/m,
+    words: new RegExp([
+      String.raw`网络连接异常|Direct client not logged in|^Not connected$|^sign failed for |PMHQ send failed: cmd=\S+ code=-100\b`,
+      'qq_hook client is not logged in$|control pipe is not connected$|no packet sender attached$',
+    ].join('|'), 'm'),
   },
 
   // NapCat: the client took the message, and the server never confirmed it (NapCatQQ issues 182, 808, 1410). LuckyLilliaBot and Lagrange:
@@ -99,13 +104,13 @@ const rows: readonly Row[] = [
   // NapCat, where its client did not answer (NapCatQQ issues 600 and 869), and both in older versions: 发送超时 (LuckyLilliaBot issue 314).
   // LuckyLilliaBot `src/main/qqProtocol/direct-lib/client.ts`, `pmhq.ts`; a file is posted by another command than a message, and its pull
   // request 856 has the SSO; up to version 7, `src/main/pmhq/base.ts`, where the client had not confirmed the message in time. go-cqhttp,
-  // also where the bot is muted. Lagrange: 9057; of a file, -99999 for any exception.
+  // also where the bot is muted. Lagrange: 9057; of a file, -99999 for any exception. SnowLuma has the last words.
   {
     cause: 'unconfirmed', outcome: 'unanswered', retcodes: [9057, -99999],
     words: new RegExp([
       'Timeout: NTEvent|SEND_MSG_API_ERROR|发送超时|wait result timeout|^fetch failed$|^PMHQ请求失败',
       String.raw`^invoke timeout, |Command \S+ timed out|^Disconnected$|^SSO .*failed: retCode=`,
-      String.raw`^\((?:SendMessage|GroupSendFile)Event\) No Event`,
+      String.raw`^\((?:SendMessage|GroupSendFile)Event\) No Event|^send .+ message failed: |^failed to decode SendMessageResponse$`,
     ].join('|'), 'im'),
   },
 
@@ -129,10 +134,10 @@ export function classify(retcode: number, words: string): Known | undefined {
   return rows.find(row => [row.results?.includes(result), row.retcodes?.includes(retcode), row.words?.test(words)].includes(true))
 }
 
-/** What NapCat and older LuckyLilliaBot quote of their client's answer to a send, and LuckyLilliaBot of the server's. */
+/** What NapCat and older LuckyLilliaBot quote of their client's answer to a send, LuckyLilliaBot and SnowLuma of the server's. */
 const quoted = new RegExp(String.raw`(?:${[
   String.raw`NodeIKernelMsgService\/sendMsg[^{]*\{\s*"result":\s*`, String.raw`^invoke failed, \S+\.sendMsg, \{ result: `,
-  String.raw`^发送消息失败 \(code=`,
+  String.raw`^发送消息失败 \(code=`, '^send .+ message rejected: result=',
 ].join('|')})(-?\d+)`)
 
 /**

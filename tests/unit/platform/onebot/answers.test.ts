@@ -22,6 +22,10 @@ function invoked(how: 'failed' | 'timeout', text: string, result = ''): Record<s
   return both(`invoke ${how}, wrapperSession.getMsgService().sendMsg, ${call}${result}`)
 }
 
+function snowLuma(wording: string): Record<string, unknown> {
+  return { retcode: 100, wording }
+}
+
 /** go-cqhttp names the error in one field and explains it in two. */
 function goCqhttp(msg: string, wording: string, retcode = 100): Record<string, unknown> {
   return { retcode, msg, wording, message: wording }
@@ -122,6 +126,13 @@ const cases: readonly [implementation: string, answer: Record<string, unknown>, 
   ['Lagrange, of a file', { status: '(SendMessageEvent) No Event', retcode: -90000 }, 'unanswered', 'unconfirmed'],
   ['Lagrange, of a file', { status: 'The operation was canceled.', retcode: -99999 }, 'unanswered', 'unconfirmed'],
   ['Lagrange, of a file', { status: '(GroupFSUploadEvent) No Event', retcode: -90000 }, 'refused', undefined],
+
+  ['SnowLuma', snowLuma('send group message rejected: result=120 err='), 'refused', 'muted'],
+  ['SnowLuma', snowLuma('send private message rejected: result=16 err='), 'refused', 'not-friend'],
+  ['SnowLuma', snowLuma('message is empty'), 'refused', 'empty'],
+  ['SnowLuma', snowLuma('send group message failed: qq_hook client is not logged in'), 'unsent', 'logged-out'],
+  ['SnowLuma', snowLuma('send group message failed: send reply 7 timed out after 15000 ms'), 'unanswered', 'unconfirmed'],
+  ['SnowLuma, whose QQ has ended', snowLuma('send c2c file message failed: control pipe closed'), 'unanswered', 'unconfirmed'],
 
   ['NapCat', both('不支持的Api send_poll', 1404), 'refused', 'unknown-action'],
   ['LuckyLilliaBot', both('send_poll API 不存在', 404), 'refused', 'unknown-action'],
