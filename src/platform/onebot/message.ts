@@ -163,9 +163,12 @@ export async function readHistory(asked: Promise<unknown>, selfId: string, conte
   if (!Array.isArray(messages)) return
   // LuckyLilliaBot has `null` for a message that it leaves out.
   const all = messages.filter(isObject)
-  // A private chat of Lagrange, which alone has this field, ends with the last message of the other side: what is absent may have arrived.
-  // Source: LagrangeDev/Lagrange.Core, branch v1, `Lagrange.OneBot/Core/Operation/Message/GetFriendMessageHistoryOperation.cs`.
-  if (all.some(({ message_type: type, message_style: style }) => type === 'private' && style !== undefined)) return
+  // A private chat of Lagrange, which alone has a style, ends with the last message of the other side, and so may one of SnowLuma, which
+  // alone leaves the bot's ID out: what is absent may have arrived. Sources: LagrangeDev/Lagrange.Core, branch v1,
+  // `Lagrange.OneBot/Core/Operation/Message/GetFriendMessageHistoryOperation.cs`; SnowLuma/SnowLuma
+  // `packages/onebot/src/modules/message-actions.ts`.
+  const isPartial = ({ message_style: style, self_id: bot }: JsonObject): boolean => style !== undefined || bot === undefined
+  if (all.some(message => message.message_type === 'private' && isPartial(message))) return
   // NapCat has the number that the server gave to a message; zero where it gave none. Others have no such field.
   const hasSequences = all.some(({ real_seq: sequence }) => sequence !== undefined)
   return toPage(all, {

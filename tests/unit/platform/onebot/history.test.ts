@@ -70,10 +70,14 @@ test('concludes nothing from an own message that cannot be read', async () => {
   assert.equal((await read([{ ...foreign, message: null }, 'x', null]))?.isReadable, true)
 })
 
-test('takes a private chat of Lagrange, which ends with the last message of the other side, for no history, but not a group', async () => {
+test('takes a private chat of Lagrange and SnowLuma, which ends with the last message of the other side, for no history, but not a group', async () => {
   const lagrange = { ...foreign, real_seq: undefined, message_type: 'private', message_style: null }
   assert.equal(await read([{ ...lagrange, message_id: 1, user_id: 10000, sender: { user_id: 10000 } }, lagrange]), undefined)
   assert.equal((await read([{ ...lagrange, message_type: 'group' }]))?.isReadable, true)
+  const snowLuma = { ...foreign, real_seq: undefined, message_type: 'private', self_id: undefined }
+  assert.equal(await read([snowLuma]), undefined)
+  assert.equal((await read([{ ...snowLuma, self_id: 10000 }]))?.isReadable, true)
+  assert.equal((await read([{ ...snowLuma, message_type: 'group' }]))?.isReadable, true)
 })
 
 test('takes an unknown action and data of another form for no history', async () => {
