@@ -242,6 +242,8 @@ function judgeLimits({ calls }: Run): string[] {
 function judgePatience(run: Run, account: Account): string[] {
   // What an operator has sent again is no caller's any more.
   if (isForLater(account) || account.issues.length > 1 || account.operations.some(({ kind }) => kind === 'retry')) return []
+  // A process that was frozen before it went on finds the limit over.
+  if (run.plan.moments.some(({ what }) => what.kind === 'freeze')) return []
   const calls = callsOf(run, account)
   const isLong = ({ outcome, fault }: Call): boolean => outcome === 'limited' && (fault?.limit?.after ?? 0) > longestLimit
   const { answeredAt = Infinity } = calls.find(isLong) ?? {}
