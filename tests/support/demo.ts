@@ -190,7 +190,8 @@ function plausible(now: number, aDay: number, texts: readonly (readonly [string,
     const count = Math.round(Math.max(0.01, share) * aDay * (0.7 + 0.6 * random()))
     for (let index = 0; index < count; index++) {
       const createdAt = time + random() * hour
-      if (createdAt > now - 4 * minute) continue
+      // The newest are those that were really sent, of which the pictures show one.
+      if (createdAt > now - 15 * minute) continue
       const [door, caller, target, msg] = texts[Math.floor(random() * texts.length)] ?? ['webhook', 'ci', 'group:123456', '']
       const failure = random() < 0.025 ? failures[Math.floor(random() * failures.length)] : undefined
       deliveries.push(record({ createdAt, door, caller, target, msg, took: 80 + Math.round(random() * 400), failure }))
