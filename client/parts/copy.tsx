@@ -23,10 +23,14 @@ export const CopyButton = defineComponent({
   props: { text: { type: String, required: true }, label: { type: String, default: '' }, describes: { type: String, default: '' } },
   setup(props) {
     const isDone = ref(false)
+    let end: number | undefined
     const act = async (): Promise<void> => {
+      // What the click before has shown is over.
+      clearTimeout(end)
+      isDone.value = false
       await copy(props.text)
       isDone.value = true
-      setTimeout(() => {
+      end = window.setTimeout(() => {
         isDone.value = false
       }, 2000)
     }
