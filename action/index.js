@@ -19,6 +19,16 @@ var import_promises = require("node:stream/promises");
 var import_consumers = require("node:stream/consumers");
 var import_promises2 = require("node:timers/promises");
 
+// src/lib/json.ts
+function parseJson(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return void 0;
+  }
+}
+var [space = 0, quote = 0, backslash, comma, openArray, closeArray, openObject, closeObject] = Buffer.from(' "\\,[]{}');
+
 // src/lib/shape.ts
 var isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 var fieldsOf = (value) => isObject(value) ? value : {};
@@ -85,7 +95,7 @@ async function call({ url, key }, { method, path, headers, body }, wait = 0) {
 async function readAnswer(response) {
   const status = response.statusCode ?? 0;
   const text = await (0, import_consumers.text)(response);
-  const parsed = parse(text);
+  const parsed = parseJson(text);
   if (isObject(parsed) && typeof parsed.msg === "string" && "data" in parsed && (status >= 400 || parsed.code === 0)) {
     const msg2 = status === 401 ? "the API key is wrong or expired, or not allowed from this address" : parsed.msg;
     return { status, headers: response.headers, msg: msg2, data: fieldsOf(parsed.data) };
@@ -94,13 +104,6 @@ async function readAnswer(response) {
   const msg = `${status} ${response.statusMessage ?? ""}, not from the relay: check the address, and any proxy before it`;
   if (status >= 500) throw new Error(msg);
   return { status, headers: {}, msg, data: {} };
-}
-function parse(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return void 0;
-  }
 }
 function outcomeOf(status) {
   if (status < 300) return status === 202 ? "accepted" : "sent";

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { text as readText } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import { parseJson } from '../src/lib/json'
 import { fieldsOf, isObject, objectsIn as listOf, type JsonObject as Fields } from '../src/lib/shape'
 
 /** The exit codes: by outcome, and as in sysexits.h for wrong usage and missing permission. */
@@ -117,7 +118,7 @@ export async function call({ url, key }: Server, { method, path, headers, body }
 async function readAnswer(response: IncomingMessage): Promise<Answer> {
   const status = response.statusCode ?? 0
   const text = await readText(response)
-  const parsed = parse(text)
+  const parsed = parseJson(text)
   // Others use the same envelope, and some tell their failures with the status 200.
   if (isObject(parsed) && typeof parsed.msg === 'string' && 'data' in parsed && (status >= 400 || parsed.code === 0)) {
     // The relay names headers, which nobody sets here.
@@ -129,14 +130,6 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   const msg = `${status} ${response.statusMessage ?? ''}, not from the relay: check the address, and any proxy before it`
   if (status >= 500) throw new Error(msg)
   return { status, headers: {}, msg, data: {} }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** What became of a request, or of a part of it. */

@@ -2,7 +2,7 @@ import type { Logger } from 'koishi'
 import { randomBytes } from 'node:crypto'
 import { demand, RelayError } from '../errors'
 import { sha256 } from '../lib/crypto'
-import { printable } from '../lib/log'
+import { quoted } from '../lib/log'
 import { fieldsOf, type JsonObject } from '../lib/shape'
 import { isSet } from '../lib/words'
 import type { TargetNames } from '../message/model'
@@ -136,7 +136,7 @@ export class MadeKeys {
       // The settings may have taken the name, or the key, perhaps under another name.
       const isTaken = this.fixedNames.has(name) || this.isFixed(entry)
       const { view, ...fresh } = readEntry(name, () => parseEntry({ ...entry, name }, isTaken ? new Set() : known, this.names, true).key)
-      if (!view || typeof createdAt !== 'string') throw new RelayError('bad-request', `the entry ${JSON.stringify(printable(name))} has no created_at`)
+      if (!view || typeof createdAt !== 'string') throw new RelayError('bad-request', `the entry ${quoted(name)} has no created_at`)
       views.set(name, { ...view, createdAt })
       if (isTaken) continue
       const add = (digest: Buffer, caller: Caller, more: Partial<Key>): void => {
