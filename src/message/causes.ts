@@ -4,10 +4,9 @@
  * - `chat-closed`: nothing reaches this chat for a while.
  * - `chat-gone`: nothing will reach this chat until a person changes something.
  * - `account`: the account can send nothing at all.
- * - `connection`: nothing can be sent now, and the next call may succeed.
  * - `unknown`: the platform does not say, or it is not known.
  */
-export type About = 'message' | 'chat-closed' | 'chat-gone' | 'account' | 'connection' | 'unknown'
+export type About = 'message' | 'chat-closed' | 'chat-gone' | 'account' | 'unknown'
 
 /** A cause in plain words, without a capital and a full stop: they stand before the platform's own words, and in alerts. */
 interface Explained { about: About, en: string, zh: string }
@@ -51,7 +50,7 @@ export const causes = {
   },
   'not-permitted': { about: 'account', en: 'the platform does not permit this to the bot: look at its permissions', zh: '平台不允许该机器人这样做，请检查其权限' },
 
-  'unreachable': { about: 'connection', en: 'the platform cannot be reached', zh: '无法连接到平台' },
+  'unreachable': { about: 'unknown', en: 'the platform cannot be reached', zh: '无法连接到平台' },
 
   'swallowed': {
     about: 'unknown',
