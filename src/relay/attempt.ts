@@ -8,9 +8,9 @@ import type { Open, Results, Sent } from './delivery'
 import type { Limits } from './limits'
 import type { RunningOptions } from './options'
 import type { EndCall } from './summary'
-import { takeBack } from './thread'
+import { recallReplaced } from './thread'
 
-/** What attempts need of the rest of the core. */
+/** The parts of the core that attempts need. */
 export interface AttemptContext extends RunningOptions {
   chats: Chats
   deliveries: Deliveries
@@ -18,41 +18,41 @@ export interface AttemptContext extends RunningOptions {
   limits: Limits
 }
 
-/** One platform message that is to be sent. */
+/** One platform message to send. */
 export interface Sending {
   active: Active
-  /** The results of the delivery so far. */
+  /** The results of the delivery up to now. */
   results: Results
   /** The places of its items in the request. */
   indices: readonly number[]
-  /** As the lane is named. */
+  /** The name of its lane. */
   chat: string
   account: Account
   message: Message
   kind: MessageKind
-  /** How long a call without an answer may still be carried out, in milliseconds. */
+  /** How long the platform may still carry out a call without an answer, in milliseconds. */
   settle: number
-  /** How many further calls it has. */
+  /** How many further calls are allowed after the first. */
   retries: number
-  /** What an earlier run left open: it is looked for first. */
+  /** The open call of an earlier run. It is looked up first. */
   earlier?: Open
 }
 
 /** The wait before the first further call, and the longest, in milliseconds. */
 const firstBackoff = 200
 const longestBackoff = 30_000
-/** How long what is deferred waits for its files, and for other plugins of the bot, before its call, in milliseconds. */
+/** How long a deferred message may take to load its files and pass the bot's other plugins before its call, in milliseconds. */
 export const longestPreparation = 60_000
-/** The most time kept back at the end of the last call for a look-up, in milliseconds. */
+/** The most time reserved for a look-up after the last call, in milliseconds. */
 const longestLook = 1_500
 /** The first wait between two look-ups, and the longest, in milliseconds. */
 const firstMoment = 1_000
 const longestMoment = 5_000
 
 /**
- * The wait after a failed call: twice as long each time, with jitter, so that requests that failed together do not come back together.
+ * The wait after a failed call. It doubles each time, with jitter, so that requests that failed together are not repeated together.
  *
- * @param failures how many calls have failed so far, from 1
+ * @param failures how many calls have failed, from 1
  * @param random from 0 (included) to 1
  * @returns milliseconds
  */
@@ -61,34 +61,34 @@ export function backoff(failures: number, random: number): number {
 }
 
 /**
- * Sends one platform message: call, look up, decide. A call without a clear answer is open: the platform may still carry it out. Until it
- * has settled nothing is called again, and then only if the history does not show the message, or cannot tell and the message may be
- * repeated. A success counts whenever it is answered, a refusal only while its call is waited for.
+ * Sends one platform message: call, look up, decide. A call without a clear answer is open: the platform may still carry it out. The next
+ * call waits until the open one has settled, and is made only if the history does not show the message, or cannot tell and the message
+ * may be repeated. A success counts at any time, a refusal only within the time of its call.
  *
- * @throws SendError what is known of all calls together: while one of them may have arrived, it is `unanswered`
+ * @throws SendError the outcome of all calls together: `unanswered` while one of them may have arrived
  * @throws RelayError `store-down`, `stopping`
  */
 export function attempt(context: AttemptContext, sending: Sending): Promise<Receipt> {
   return new Attempt(context, sending).run()
 }
 
-/** A message without an ID is remembered by its likeness, so that no look-up takes it for an equal one. */
+/** The result of a message that arrived. One without an ID is remembered by its likeness, so that no look-up takes it for an equal one. */
 export function toSent({ messageIds }: Pick<Receipt, 'messageIds'>, likeness: string): Sent {
   return { success: true, messageIds, ...messageIds.length === 0 && { likeness } }
 }
 
-/** Its steps resolve to the failure that ends it; to nothing where another call follows, or the message has arrived. */
+/** Each step resolves to the failure that ends the attempt, or to nothing if another call follows or the message has arrived. */
 class Attempt {
   private readonly name: string
-  /** Whether one of its calls may have arrived. */
+  /** Whether one of the calls may have arrived. */
   private isOpen: boolean
-  /** Until when a further call may be made, as the last look-up has it. */
+  /** Until when the last look-up allows a further call. */
   private repeatableUntil = Infinity
-  /** Calls made, those of an earlier run among them. */
+  /** The number of calls, including those of an earlier run. */
   private calls: number
   /** When the first call was made, by the machine's clock. */
   private since: number | undefined
-  /** Until when a caller waits for it. */
+  /** Until when the caller waits. */
   private deadline: number
   private receipt: Receipt | undefined
   /** Ends the present wait. */
@@ -104,7 +104,7 @@ class Attempt {
     this.isOpen = earlier !== undefined
     this.calls = earlier?.calls ?? 0
     this.since = earlier?.since
-    // A caller waits for as long as all calls may take, with the look-up of an earlier one.
+    // A caller waits as long as all calls may take, plus a look-up if an earlier call is open.
     let time = earlier ? 2 * timeout : timeout
     for (let failures = 1; failures <= retries; failures++) time += Math.max(backoff(failures, 1), interval) + timeout
     this.deadline = delivery.deferred ? Infinity : clock.now() + time
@@ -136,15 +136,15 @@ class Attempt {
     try {
       await deliveries.leave(active, results, leaving)
     } catch (error) {
-      // What an earlier call has left open may have arrived.
+      // An earlier call may have arrived.
       if (this.isOpen && error instanceof RelayError) return new SendError('unanswered', undefined, { cause: error })
       throw error
     }
     if (this.receipt) return
     const now = clock.now()
-    // The time that the journal took is not the platform's.
+    // The time of the journal does not count.
     this.deadline += now - begun
-    // A caller's last call is given up a little earlier, so that there is time to look; its answer still counts until the deadline.
+    // The last call of a waiting caller ends early, so that there is time for a look-up. Its answer still counts until the deadline.
     const kept = this.isLast && !active.delivery.deferred ? Math.min(longestLook, timeout / 3) : 0
     const failure = await this.exchange(Math.min(timeout, this.deadline - now - kept))
     return failure?.outcome === 'unanswered' && failure.isRetryable ? this.lookUp(failure) : failure && this.rest(failure)
@@ -178,13 +178,13 @@ class Attempt {
     }, (error: unknown) => {
       const thrown = error instanceof SendError ? error : new SendError(endCall ? 'unanswered' : 'unsent', undefined, { cause: error })
       if (isOver) endCall?.(thrown.outcome, thrown.wording)
-      // It may stand behind a message of which a part has arrived.
+      // `last` sees the limit also where a part of the message has arrived before it.
       const { limit } = thrown.last
       if (limit) limits.note(account.sid, chat, limit)
       failure ??= thrown
       this.wake()
     })
-    // In its lane, the reading of its files would begin anew each time.
+    // Postponed to its lane, a deferred message would have to load its files again.
     if (active.delivery.deferred) await this.wait(longestPreparation, () => endCall !== undefined || failure !== undefined)
     if (!active.delivery.deferred || endCall) await this.wait(time, () => failure !== undefined)
     isOver = true
@@ -197,7 +197,7 @@ class Attempt {
     return failure
   }
 
-  /** In its lane, what is deferred would hold up the rest for as long as it cannot be made ready. */
+  /** The failure of a message that was not ready in time. Postponed, a deferred one would block its lane until it is. */
   private unready(): SendError {
     const outcome = this.sending.active.delivery.deferred ? 'refused' : 'unsent'
     return new SendError(outcome, 'another plugin of the bot held the message back, or its files came too slowly')
@@ -206,19 +206,19 @@ class Attempt {
   private onSuccess(receipt: Receipt): void {
     const { context, sending: { active, account, indices, chat, message } } = this
     const { chats, deliveries, stop } = context
-    // Until its end is written, and after a stop, the next term learns of it from the chat.
+    // Until the end is in the journal, and after a stop, the next term finds the answer with the chat.
     chats.answered(chat, this.name, receipt, active.mustLast || stop.aborted)
     this.receipt = receipt
     const sent = toSent(receipt, message.likeness)
     if (this.hasEnded && !stop.aborted) {
-      takeBack(context, active, account, indices).then(() => deliveries.correct(active, indices, sent)).catch(() => undefined)
+      recallReplaced(context, active, account, indices).then(() => deliveries.correct(active, indices, sent)).catch(() => undefined)
     }
     this.wake()
   }
 
   /**
-   * Rests before a further call, where there is one left and time for it. What is deferred and cannot leave waits in its lane instead, and
-   * no caller waits for the end of a long limit.
+   * Waits before a further call, if one is left and there is time for it. A deferred message that cannot leave waits in its lane instead,
+   * and no caller waits for a long rate limit.
    */
   private async rest(failure: SendError): Promise<SendError | undefined> {
     const { clock, limits, policy: { timeout }, lane: { interval } } = this.context
@@ -226,19 +226,19 @@ class Attempt {
     const limit = limits.rest(account.sid, chat)
     const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval, limit)
     const isPostponed = failure.outcome === 'unsent' && (deferred || !account.isOnline || limit > longestLimit)
-    // A look-up may have taken of the time of a call, but not nearly all.
+    // A further call needs at least a quarter of its time; a look-up may have used the rest.
     const isLate = this.deadline - clock.now() < time + timeout / 4
     if (!failure.isRetryable || this.isLast || isPostponed || isLate) return failure
     await this.wait(time)
   }
 
-  /** Looks for the message until it is there, may be sent again, or the time is over. */
+  /** Looks for the message until it is found, may be sent again, or the time is over. */
   private async lookUp(failure: SendError): Promise<SendError | undefined> {
     const { clock, chats, policy: { timeout }, stop } = this.context
     const { chat, active, kind, message, settle } = this.sending
     const { likeness } = message
     const call = chats.restore(chat, this.name, { likeness, since: this.since ?? clock.wall(), settle })
-    // A deferred text with calls left holds its lane until it has settled; everything else that is deferred steps aside.
+    // A deferred text with calls left holds its lane until it has settled. Any other deferred message steps aside.
     const patience = kind === 'text' && !this.isLast ? chats.openFor(chat, likeness) + 2 * timeout : timeout
     const until = active.delivery.deferred ? clock.now() + patience : this.deadline
     for (let moment = Math.min(firstMoment, timeout / 2); ; moment = Math.min(2 * moment, longestMoment)) {
@@ -259,7 +259,7 @@ class Attempt {
     }
   }
 
-  /** Looks once, as soon as the bot is online. */
+  /** Does one look-up as soon as the bot is online. */
   private async look(call: OpenCall, until: number): Promise<Finding | undefined> {
     const { lookUps, clock, policy: { timeout } } = this.context
     const { account, chat, message, kind, active: { delivery: { target } } } = this.sending
@@ -280,7 +280,7 @@ class Attempt {
     return this.calls > this.sending.retries
   }
 
-  /** Waits for so many milliseconds, until something is done, the message has arrived, or everything stops. */
+  /** Waits for so many milliseconds, or until `isDone`, the message has arrived, or the relay stops. */
   private wait(time: number, isDone = (): boolean => false): Promise<void> {
     const { clock, stop } = this.context
     return new Promise(resolve => {
@@ -301,7 +301,7 @@ class Attempt {
   }
 }
 
-/** What a look-up adds to the failure of a call that got no answer: how its message came to nothing. */
+/** Adds to an unanswered failure what a look-up shows of its cause. */
 function explain(failure: SendError, finding: Finding | undefined): SendError {
   if (finding?.kind === 'local') return new SendError('unanswered', undefined, { causeId: 'swallowed', cause: failure })
   if (finding?.kind !== 'absent' || failure.causeId) return failure

@@ -8,56 +8,56 @@ import type { Journal } from './journal'
 import type { Limits } from './limits'
 import type { LookUp, Observer } from './options'
 
-/** A platform message of a delivery that was called, and whose ID is not known. */
+/** A call for a platform message whose ID is not known yet. */
 export interface OpenCall {
-  /** Which message of which delivery. */
+  /** The delivery and the item, as `nameOf` writes them. */
   readonly name: string
   readonly likeness: string
   /** When its first call was made, on the monotonic clock. */
   readonly begunAt: number
-  /** By how much the machine's clock was ahead of the monotonic one then; absent for a call of an earlier process. */
+  /** The difference of the machine's clock and the monotonic one then; absent for a call of an earlier process. */
   readonly offset?: number
-  /** When the platform is taken not to carry it out any more, on the monotonic clock. */
+  /** When the platform is assumed not to carry out the call any more, on the monotonic clock. */
   settledAt: number
-  /** Its answer, where that came late or has no ID. */
+  /** The answer, if it came late or has no ID. */
   receipt?: Receipt
-  /** The ID by which a look-up found it. */
+  /** The ID under which a look-up found the message. */
   foundAs?: string
 }
 
-/** What the platform's records say of a message without an answer. */
+/** The conclusion of a look-up for a message without an answer. */
 export type Verdict
   = | { kind: 'found', id: string }
-    /** By an own message of the page that is known to have been there before the call, or else by the clocks. */
+    /** Anchored: shown by an own message on the page from before the call. Otherwise shown by the clocks. */
     | { kind: 'absent', isAnchored: boolean }
     | { kind: 'inconclusive' }
-    /** The platform's client has it, and the server has not seen it. */
+    /** The platform's client has the message, and its server does not. */
     | { kind: 'local' }
     | { kind: 'no-history' }
 
-/** How far the clocks of the machine and of the platform may differ where no message shows it, in milliseconds. */
+/** The assumed difference between the clocks of the machine and the platform, if no message shows it, in milliseconds. */
 const tolerance = 10_000
-/** A change of the machine's clock that counts as a step, in milliseconds. */
+/** The least change of the machine's clock that counts as a step, in milliseconds. */
 const leastStep = 2_000
-/** For how long a message without an ID is remembered, in milliseconds. */
+/** How long a message without an ID is remembered, in milliseconds. */
 const day = 24 * 60 * 60 * 1000
-/** How many chats, message IDs of a chat, and messages without an ID of a chat are remembered. */
+/** The most chats, message IDs per chat, and messages without an ID per chat. */
 const most = { chats: 5_000, claims: 1_000, calls: 1_000 }
-/** A cache with `max` reserves memory for that many entries while it is empty. */
+/** By `maxSize`, because a cache with `max` reserves memory for that many entries at once. */
 const sizeOfCache = { maxSize: most.chats, sizeCalculation: () => 1 }
 
 /**
- * What this process knows of the messages in each chat: which IDs are claimed by deliveries, and which deliveries have a message there
- * without an ID. It is named like the lanes, and outlives a reload of the plugin.
+ * The known messages of each chat: the IDs claimed by deliveries, and the calls for messages without an ID. Chats have the names of
+ * their lanes. They survive a reload of the plugin.
  */
 export class Chats {
-  /** IDs of messages, and since when, on the monotonic clock, each is known to be in the chat. */
+  /** IDs of messages, with the time on the monotonic clock since which each is known to be in the chat. */
   private readonly claims = new LRUCache<string, Map<string, number>>(sizeOfCache)
   private readonly calls = new LRUCache<string, Map<string, OpenCall>>(sizeOfCache)
 
   constructor(private readonly clock: Clock) {}
 
-  /** A call is about to be made: from now on the message may arrive. */
+  /** Starts a call: from now on the message may arrive. */
   begin(chat: string, name: string, likeness: string, settle: number): OpenCall {
     const now = this.clock.now()
     const call = this.find(chat, name) ?? this.add(chat, { name, likeness, begunAt: now, offset: this.clock.wall() - now, settledAt: now })
@@ -65,21 +65,21 @@ export class Chats {
     return call
   }
 
-  /** A call that is known, or one of an earlier process: its settling time counts from now, and where it left by the machine's clock. */
+  /** Finds a call, or restores one of an earlier process: its settling time counts from now, its age from the machine's clock. */
   restore(chat: string, name: string, { likeness, since, settle }: Pick<Open, 'likeness' | 'since' | 'settle'>): OpenCall {
     const now = this.clock.now()
     const begunAt = now - Math.max(this.clock.wall() - since, 0)
     return this.find(chat, name) ?? this.add(chat, { name, likeness, begunAt, settledAt: now + settle })
   }
 
-  /** What earlier deliveries have become: claims, and messages without an ID of the last day. */
+  /** Learns from earlier deliveries: claims their IDs, and remembers those of the last day without an ID. */
   learn(chat: string, deliveries: readonly Delivery[]): void {
     const now = this.clock.now()
     const own = this.claims.get(chat) ?? []
     this.claims.delete(chat)
-    // The oldest first, and what this process has sent last: of too many, the oldest are forgotten.
+    // The oldest first, and this process's own last, because the oldest are dropped first.
     for (const { id, results, updatedAt, flow: { digest } } of [...deliveries].sort((a, b) => a.seq - b.seq)) {
-      // Its message is that of the digest, which may still be looked for.
+      // The message belongs to the digest.
       if (digest) continue
       for (const [index, result] of results.entries()) {
         if (!result?.success) continue
@@ -94,9 +94,9 @@ export class Chats {
   }
 
   /**
-   * The platform took a message. The ID in an answer overrides what a look-up found.
+   * The platform accepted a message. The ID in its answer overrides that of a look-up.
    *
-   * @param isKept whether the next term may not know of the answer: then a look-up of it is answered from here
+   * @param isKept whether to keep the answer, because the next term may not find it in the journal
    */
   answered(chat: string, name: string, receipt: Receipt, isKept = false): void {
     const call = this.find(chat, name)
@@ -109,7 +109,7 @@ export class Chats {
     if (receipt.messageIds.length > 0 && !isKept) this.drop(chat, name)
   }
 
-  /** The end of a delivery is written: what it says to have arrived with an ID is claimed, and needs no call any more. */
+  /** The end of a delivery is in the journal: drops its calls with known IDs. */
   written(chat: string, id: string, results: Results): void {
     for (const [index, result] of results.entries()) {
       const name = nameOf(id, [index])
@@ -117,24 +117,24 @@ export class Chats {
     }
   }
 
-  /** Whether it knows of messages in a chat. */
+  /** Whether any message of a chat is known. */
   knows(chat: string): boolean {
     return this.claims.has(chat) || this.calls.has(chat)
   }
 
-  /** A look-up found a message under this ID. The call stays known for an answer that comes late. */
+  /** A look-up found a message under this ID. The call is kept for a late answer. */
   found(chat: string, call: OpenCall, id: string): void {
     this.claim(chat, id)
     call.foundAs = id
   }
 
-  /** The message is known not to have arrived. */
+  /** Drops a call whose message has not arrived. */
   drop(chat: string, name: string): void {
     const calls = this.calls.get(chat)
     if (calls?.delete(name) && calls.size === 0) this.calls.delete(chat)
   }
 
-  /** How long messages with this likeness may still be carried out, in milliseconds; 0 once all have settled. */
+  /** The time until all calls with this likeness have settled, in milliseconds. */
   openFor(chat: string, likeness: string): number {
     let last = 0
     for (const call of this.open(chat, likeness)) if (!call.receipt) last = Math.max(last, call.settledAt)
@@ -142,14 +142,14 @@ export class Chats {
   }
 
   /**
-   * Judges whether a message is in the chat, by what the platform reported and by a page of its history.
+   * Judges whether a message is in the chat, by the platform's reports and a page of its history.
    *
-   * With n equal messages without an ID, one is found only where at least n entries are there that nothing claims; with fewer, none is
-   * absent. The window begins with the newest message that is known to have been there before the call, otherwise at the time of the call
-   * by the machine's clock, less a tolerance; then an equal entry before the window may be the message all the same.
+   * With n equal messages without an ID, one is found only if there are at least n unclaimed equal entries; with fewer, none is absent.
+   * The window begins with the newest known message from before the call. Without such an anchor it begins at the time of the call by the
+   * machine's clock, less a tolerance, and an equal entry before the window makes the result inconclusive.
    */
   judge(chat: string, call: OpenCall, reports: readonly Report[], page?: HistoryPage): Verdict {
-    // A look-up that was given up takes nothing that a later call has brought.
+    // A look-up that was given up does not claim the message of a later call.
     if (this.find(chat, call.name) !== call) return { kind: 'inconclusive' }
     const now = this.clock.now()
     const wall = this.clock.wall()
@@ -163,7 +163,7 @@ export class Chats {
     const equal = own.filter(entry => entry.isEqual && isFree(entry)).sort((a, b) => a.time - b.time)
     const free = equal.filter(({ isSeen }) => isSeen)
     const heard = reports.filter(report => report.heardAt >= call.begunAt && isFree(report))
-    // The oldest first: what was reported and is not on the page came after it, or cannot be placed.
+    // The oldest first. Reports that are not on the page are newer, or have no place.
     const within = new Set([...free.filter(({ time }) => time >= start), ...heard].map(({ id }) => id))
     const [oldest] = within
     if (oldest !== undefined && within.size >= this.open(chat, call.likeness).length) return { kind: 'found', id: oldest }
@@ -178,7 +178,7 @@ export class Chats {
     return offset !== undefined && Math.abs(this.clock.wall() - this.clock.now() - offset) > leastStep
   }
 
-  /** Messages with this likeness whose ID is not known. */
+  /** The calls with this likeness whose messages have no ID yet. */
   private open(chat: string, likeness: string): OpenCall[] {
     const calls = [...this.calls.get(chat)?.values() ?? []]
     return calls.filter(call => call.likeness === likeness && call.foundAs === undefined && !call.receipt?.messageIds.length)
@@ -209,53 +209,53 @@ export class Chats {
   }
 }
 
-/** What a platform message of a delivery is known by. */
+/** The internal name of a platform message of a delivery. */
 export function nameOf(id: string, indices: readonly number[]): string {
   return `${id} ${indices[0] ?? 0}`
 }
 
-/** How many messages of the history are asked for: usually enough, and once more where that does not reach back far enough. */
+/** How many messages of the history are asked for: first as many as usually suffice, then more if these do not reach back far enough. */
 const depths = [50, 500]
-/** How many deliveries of a chat claim messages that this process did not send: as many as the history can show, and as many failures. */
+/** How many earlier deliveries of a chat are read from the journal: as many as the history can show, and as many failures. */
 const mostLearned = 1_000
 
-/** A platform message that is looked for. */
+/** A platform message to look for. */
 export interface Wanted {
   account: Account
   target: Target
   message: Message
-  /** As the lane is named. */
+  /** The name of its lane. */
   chat: string
   call: OpenCall
   kind: MessageKind
 }
 
-/** What a look-up brought. */
+/** The result of a look-up. */
 export interface Finding {
   kind: LookUp
-  /** Where it was found. Callers are not told the ID under which a file is found. */
+  /** The IDs of the message, if it was found; none for a file, whose ID in the history is not the one that callers know. */
   messageIds: readonly string[]
-  /** Whether it is not there, and nothing of it can arrive any more. */
+  /** Whether the message is not there, and cannot arrive any more. */
   isAbsent: boolean
   /**
-   * Until when it may be sent again, on the monotonic clock: without an end where it is absent, or where nobody can tell and that risk is
-   * taken; otherwise for as long as a further call does no harm.
+   * Until when the message may be sent again, on the monotonic clock. `Infinity` if it is absent, or if the look-up cannot tell and the
+   * settings take that risk. Otherwise as long as the platform recognizes a repeated call.
    */
   repeatableUntil: number
 }
 
-/** Finds out whether messages without an answer have arrived. */
+/** Asks platforms whether messages without an answer have arrived. */
 export class LookUps {
   private readonly learned = new Map<string, Promise<void>>()
 
-  /** @param isRisked whether a text is sent again through an account where nobody can tell whether it arrived */
+  /** @param isRisked whether an account sends a text again when no look-up can tell whether it arrived */
   constructor(
     private readonly chats: Chats, private readonly journal: Pick<Journal, 'isDurable' | 'list'>,
     private readonly observer: Pick<Observer, 'lookedUp'>, private readonly limits: Limits,
     private readonly isRisked: (account: Account) => boolean,
   ) {}
 
-  /** Asks once: what the platform reported, then its history. A message that is found is claimed. */
+  /** Checks the platform's reports, then its history, once. A message that is found is claimed. */
   async look(wanted: Wanted): Promise<Finding> {
     const { chats, observer } = this
     const { account, chat, call, kind, message: { idempotentFor = 0 } } = wanted
@@ -263,7 +263,7 @@ export class LookUps {
     if (known) return known
     const hasSettled = chats.openFor(chat, call.likeness) === 0
     const verdict: Verdict | { kind: 'silent' } = await this.search(wanted).catch(() => ({ kind: 'silent' }))
-    // Its answer may have come while the platform was asked, or another look-up may have found it.
+    // The answer may have come meanwhile, or another look-up may have found the message.
     if (verdict.kind === 'found' && !knownOf(wanted)) chats.found(chat, call, verdict.id)
     const found = knownOf(wanted)
     observer.lookedUp(found ? 'found' : verdict.kind)
@@ -288,7 +288,7 @@ export class LookUps {
     return last
   }
 
-  /** A page of the history. It is not asked for while the platform wants no calls. @throws SendError */
+  /** A page of the history. Fails without a call during a rate limit. @throws SendError */
   private async page({ account: { sid }, chat, message }: Wanted, depth: number): Promise<HistoryPage | undefined> {
     if (this.limits.rest(sid, chat) > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited' })
     try {
@@ -299,7 +299,7 @@ export class LookUps {
     }
   }
 
-  /** What earlier processes and terms have sent into the chat, as the journal knows it. */
+  /** Reads once what earlier processes and terms have sent into a chat. */
   private learn({ sid }: Account, target: Target, chat: string): Promise<void> {
     if (!this.journal.isDurable) return Promise.resolve()
     const known = this.learned.get(chat)
@@ -311,7 +311,7 @@ export class LookUps {
   }
 }
 
-/** What is known of a call without asking. */
+/** The result of a look-up that needs no question to the platform. */
 function knownOf({ call: { receipt, foundAs }, kind }: Wanted): Finding | undefined {
   const ids = receipt?.messageIds ?? (foundAs === undefined ? undefined : kind === 'file' ? [] : [foundAs])
   if (ids) return { kind: 'found', messageIds: ids, isAbsent: false, repeatableUntil: -Infinity }

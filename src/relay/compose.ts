@@ -9,19 +9,18 @@ import type { Account, LoadedMedia } from '../platform/port'
 import { fitTexts, longestText } from './long-text'
 import type { MediaOptions, RelayOptions, StoredFile } from './options'
 
-/** What the rules of composing look at. */
+/** The part of an item that composing needs. */
 interface Composable {
   type: 'text' | 'image' | 'file' | 'video' | 'audio' | 'at' | 'reply'
-  /** How many bytes of data the item adds to the platform message that holds it. */
+  /** How many bytes the item adds to its platform message. */
   weight: number
   text?: string
 }
 
 /**
- * Groups the items of a request into platform messages: text and images in their order share messages, a video or a voice message stands
- * alone, and every file follows as a message of its own. A mention or a reply goes with the next text or image, and the reply stands
- * first in its message; with none to come, mentions end the last one. A message that would be too heavy or too long is
- * divided.
+ * Groups the items of a request into platform messages. Texts and images share messages, in their order. A video or a voice message stands
+ * alone, and files follow at the end, each as a message of its own. A mention or a reply joins the next text or image, or else the last
+ * message; a reply comes first in its message. A message that would be too heavy or too long is divided.
  */
 export function compose<T extends Composable>(items: readonly T[], account: Pick<Account, 'longestText'>): T[][] {
   const maxLength = longestText(account)
@@ -29,7 +28,7 @@ export function compose<T extends Composable>(items: readonly T[], account: Pick
   let mixed: T[] = []
   let weight = 0
   let length = 0
-  /** What goes with the item to come. */
+  /** Mentions and replies that join the next item. */
   let ahead: T[] = []
 
   /** A reply stands first in its message. */
@@ -77,7 +76,7 @@ export function compose<T extends Composable>(items: readonly T[], account: Pick
   return [...messages, ...items.filter(item => item.type === 'file').map(item => [item])]
 }
 
-/** Divides a platform message into the least that can be sent: each item with the mentions and the reply that go with it. */
+/** Divides a platform message into the smallest ones: each item with its mentions and reply. */
 export function divide<T extends Composable>(message: readonly T[]): T[][] {
   const parts: T[][] = []
   let ahead: T[] = []
@@ -95,7 +94,7 @@ function isReply({ type }: Composable): boolean {
   return type === 'reply'
 }
 
-/** What a platform message is: `mixed` has pictures or mentions; `heavy` is a video or a voice message, which takes a while. */
+/** The kind of a platform message: `mixed` has images, mentions or a reply; `heavy` is a video or a voice message, which takes long. */
 export type MessageKind = 'text' | 'mixed' | 'heavy' | 'file'
 
 export function kindOf(items: readonly Pick<Composable, 'type'>[]): MessageKind {
@@ -103,27 +102,27 @@ export function kindOf(items: readonly Pick<Composable, 'type'>[]): MessageKind 
   return has('file') ? 'file' : has('video', 'audio') ? 'heavy' : has('image', 'at', 'reply') ? 'mixed' : 'text'
 }
 
-/** Whether a message may come a second time where nobody can tell whether it arrived. */
+/** Whether a message of this kind may be sent again when no look-up can tell whether it arrived. */
 export function isRepeatable(kind: MessageKind): boolean {
   return kind === 'text' || kind === 'mixed'
 }
 
-/** How fast a platform is taken to carry out what it got, in bytes a millisecond: NapCat itself reckons with 256 KiB a second. */
+/** The assumed speed of a platform, in bytes a millisecond. NapCat itself reckons with 256 KiB a second. */
 const bytesPerMs = 256 * 1024 / 1000
-/** The settling time of anything with a file, a video, a voice message or a link of unknown size, in milliseconds. */
+/** The settling time of a message with a file, a video, a voice message or a link of unknown size, in milliseconds. */
 const longestSettling = 10 * 60_000
 
-/** For how long a call with these items may still be carried out when it got no clear answer, in milliseconds. */
+/** How long the platform may still carry out a call with these items that got no clear answer, in milliseconds. */
 export function settlingTime(items: readonly Pick<PreparedItem, 'type' | 'bytes'>[], least: number): number {
   const longest = Math.max(longestSettling, least)
   const isLong = !isRepeatable(kindOf(items)) || items.some(({ bytes }) => bytes === undefined)
   return isLong ? longest : Math.min(least + items.reduce((sum, { bytes = 0 }) => sum + bytes, 0) / bytesPerMs, longest)
 }
 
-/** An item that is known to be there, and how much it weighs. */
+/** An item that exists, with its weight. */
 export type PreparedItem = PreparedWords | PreparedMedia
 
-/** What has no bytes besides those of its words. */
+/** An item without media. */
 export type PreparedWords = (TextItem | MentionItem | ReplyItem) & {
   weight: 0
   bytes: number
@@ -131,25 +130,25 @@ export type PreparedWords = (TextItem | MentionItem | ReplyItem) & {
 
 export interface PreparedMedia {
   type: MediaItem['type']
-  /** How much the platform message that holds it grows, in bytes. */
+  /** How many bytes the item adds to its platform message. */
   weight: number
-  /** How many bytes the platform has to handle, `undefined` where that is not known. */
+  /** How many bytes the platform has to handle; `undefined` if that is not known. */
   bytes: number | undefined
-  /** Reads what is to be read, right before it is sent: a batch of many files need not fit into memory. */
+  /** Reads the data, right before the send: a batch of many files need not fit into memory. */
   load: () => LoadedMedia | Promise<LoadedMedia>
 }
 
 /**
- * The most data that travels within one platform message, in bytes of base64. NapCat takes frames of up to 50 MiB;
- * the rest is left for text and the frame itself.
+ * The most data within one platform message, in bytes of base64. NapCat accepts frames of up to 50 MiB; the rest is for texts and the
+ * frame itself.
  */
 const maxWeight = 48 * 1024 * 1024
 
 /**
- * Finds out what an item weighs; of one with a link, where its bytes are and how they travel to the platform.
+ * Computes the weight of an item and, for media, how its data travels to the platform.
  *
- * @param account the one that sends
- * @throws RelayError `file-not-found` for a file ID that no longer resolves, `too-large` for what fits no frame
+ * @param account the account that sends
+ * @throws RelayError `file-not-found` for an unknown file ID, `too-large` for data that fits no frame
  */
 export async function prepareItem(item: Item, options: MediaOptions, { readsFiles }: Pick<Account, 'readsFiles'>): Promise<PreparedItem> {
   if ('link' in item) return prepareMedia(item, readsFiles ? { ...options, transport: 'path' } : options)
@@ -159,7 +158,7 @@ export async function prepareItem(item: Item, options: MediaOptions, { readsFile
 async function prepareMedia({ type, link, name }: MediaItem, options: MediaOptions): Promise<PreparedMedia> {
   switch (link.kind) {
     case 'remote':
-      // Only a file is shown with its name, and to find that in each of a thousand links takes a while.
+      // Chats show the names of files only, and parsing a thousand links takes a while.
       return { type, weight: 0, bytes: undefined, load: () => ({ type, src: link.url, name: name ?? (type === 'file' ? nameOfUrl(link.url) : '') }) }
     case 'data':
       return prepareData(type, Buffer.byteLength(link.base64, 'base64'), name ?? 'file', () => link.base64, link.mediaType)
@@ -198,20 +197,20 @@ function prepareData(
   return { type, weight, bytes, load: async () => ({ type, src: `data:${mediaType};base64,${await read()}`, name }) }
 }
 
-/** What a request would become, had it been sent. */
+/** The platform messages that a request would become. */
 export interface Preview {
   /** `platform:selfId` of the bot. */
   bot: string
   /** The platform messages with their items, in the order in which they would leave. */
   messages: object[][]
-  /** The items that would fail, by their places in the request. */
+  /** The items that would fail, with their places in the request. */
   wrong: { index: number, code: number, msg: string }[]
 }
 
 /**
- * Shows what a request would become, and sends nothing.
+ * Composes a request without sending it.
  *
- * @throws RelayError what would stop the request as such
+ * @throws RelayError the reason why the request would be refused as a whole
  */
 export async function preview(request: MessageRequest, options: RelayOptions): Promise<Preview> {
   const account = options.port.choose(request.bot)
@@ -231,7 +230,7 @@ export async function preview(request: MessageRequest, options: RelayOptions): P
   return { bot: account.sid, messages: compose(ready, account).map(message => message.map(({ shown }) => shown)), wrong }
 }
 
-/** An item as its caller knows it: neither where a file lies nor a link to it. */
+/** An item as its caller may see it: without the path of a file or a link to it. */
 async function show(item: ParsedItem, { media, files }: RelayOptions): Promise<object> {
   if (item instanceof RelayError || !('link' in item) || item.link.kind === 'remote') return writeItems([item])[0] ?? {}
   const { type, link } = item

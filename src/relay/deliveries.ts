@@ -12,11 +12,11 @@ import { noteCall, type EndCall } from './summary'
 /** A delivery in memory. */
 export interface Active {
   readonly delivery: Delivery
-  /** What is to be sent; absent while only the journal has it. */
+  /** The content; absent while only the journal has it. */
   items: readonly ParsedItem[] | undefined
-  /** Its key when it came into memory. The key stays taken until the end of the delivery is written. */
+  /** Its key when it came into memory. The key stays taken until the end of the delivery is in the journal. */
   key: string | null
-  /** Whether each step has to be in the journal before the next one is made. */
+  /** Whether each step must be in the journal before the next one. */
   readonly mustLast: boolean
 }
 
@@ -25,33 +25,33 @@ export interface DeliveriesOptions extends RunningOptions {
   ownership: Pick<Ownership, 'isFresh'>
 }
 
-/** Told the end of a delivery, and why its request as a whole was stopped where nothing was tried. */
+/** Called at the end of a delivery. The rejection says why the request was stopped, if nothing was tried. */
 type OnEnd = (rejection?: RelayError) => void
 
-/** How long to wait before a write that failed is tried again, in milliseconds. */
+/** The wait before a failed write is repeated, in milliseconds. */
 const retryDelay = 1_000
 const contentGone = 'the content of this delivery is gone: send it again as a new request'
-/** How much longer than its delivery may wait an uploaded file is kept, in milliseconds. */
+/** How much longer than its delivery an uploaded file is kept, in milliseconds. */
 const fileMargin = 60 * 60 * 1000
-/** How many that ended without an answer are remembered to be looked for. */
+/** How many unanswered deliveries are remembered for look-ups. */
 const mostUnanswered = 10_000
 /** How long a stop waits for the journal, in milliseconds. */
 const lastWriteTime = 300
 
 /**
- * The only owner of what is active: every delivery from its acceptance until its end is written. It makes every change of a delivery, has
- * it written down, and tells who waits for the end. Memory is the truth: what could not be written yet is written later, always as it is
- * then. Only the content of what waits may be left to the journal.
+ * The only owner of active deliveries: each from its acceptance until its end is in the journal. This class makes every change of a
+ * delivery, writes it to the journal, and notifies the callers that wait for the end. Memory is the truth: a write that failed is repeated
+ * with the state of that later moment. Only the content of a waiting delivery may be left to the journal.
  */
 export class Deliveries {
   private readonly active = new Map<string, Active>()
-  /** Who has which key: those in memory, and those whose rows are being cancelled. */
+  /** Deliveries by key: those in memory, and those whose rows are being cancelled. */
   private readonly keys = new Map<string | null, Active>()
   private readonly waiters = new Map<string, readonly OnEnd[]>()
   private readonly writing = new Map<string, Promise<void>>()
-  /** Those that ended without an answer in this process, or within the last day, by ID. */
+  /** The deliveries that ended unanswered in this process or within the last day, by ID. */
   readonly unanswered = new Map<string, Active>()
-  /** Whether something waits to be written since a write failed. */
+  /** Whether a write has failed and waits for the database. */
   isStoreDown = false
 
   constructor(private readonly options: DeliveriesOptions) {}
@@ -69,7 +69,7 @@ export class Deliveries {
    * Writes a new delivery that must last.
    *
    * @throws RelayError `storage-full`: its content could not be kept
-   * @throws RelayError `store-down`, `key-unknown`: it may have been written, so it is cancelled; until then its key stays taken
+   * @throws RelayError `store-down`, `key-unknown`: the row may be there, so it is cancelled; until then the key stays taken
    */
   async insert(active: Active): Promise<void> {
     const { delivery, items = [] } = active
@@ -80,45 +80,45 @@ export class Deliveries {
       if (cause instanceof RelayError) throw cause
       logger.warn('%s', `${delivery.id} was not accepted: the database does not answer (${nameOfError(cause)})`)
       this.cancel(delivery)
-      // A relay that was away for long may have lost the row to one that sends it.
+      // If another relay owns the store by now, it may send the row.
       const isUnsent = delivery.key === null && this.mayCall(active)
       throw new RelayError(isUnsent ? 'store-down' : 'key-unknown', undefined, { cause })
     }
   }
 
-  /** The delivery that has this key: one in memory, or one whose row is being cancelled. */
+  /** The delivery with this key, in memory or while its row is being cancelled. */
   findByKey(key: string): Active | undefined {
     return this.keys.get(key)
   }
 
-  /** Gives the key of a delivery free whose lifetime is over, also where the delivery is still looked for. */
+  /** Frees a key whose lifetime is over, even if its delivery is still looked for. */
   async freeKey(key: string): Promise<void> {
     await this.options.journal.freeKey(key)
     for (const active of this.unanswered.values()) if (active.key === key) active.key = active.delivery.key = null
   }
 
-  /** One that has not ended, or whose end is not written yet. */
+  /** A delivery that has not ended, or whose end is not in the journal yet. */
   get(id: string): Active | undefined {
     return this.active.get(id)
   }
 
-  /** The same, or one that is remembered because it ended unanswered. */
+  /** As `get`; also a remembered unanswered delivery. */
   find(id: string): Active | undefined {
     return this.active.get(id) ?? this.unanswered.get(id)
   }
 
-  /** Those in memory. */
+  /** The deliveries in memory. */
   values(): IterableIterator<Active> {
     return this.active.values()
   }
 
-  /** A delivery that is not active, without taking it into memory. */
+  /** Wraps a delivery without taking it into memory. */
   toActive(delivery: Delivery, items?: readonly ParsedItem[]): Active {
     const { key, deferred } = delivery
     return { delivery, items, key, mustLast: this.isDurable && (key !== null || deferred) }
   }
 
-  /** What is to be sent; as long as it has not ended, from now on in memory. @throws the error of the database */
+  /** The content of a delivery. That of an active one stays in memory from now on. @throws the error of the database */
   async itemsOf(active: Active): Promise<readonly ParsedItem[]> {
     const { items, delivery: { id, results } } = active
     if (items) return items
@@ -127,7 +127,7 @@ export class Deliveries {
     return stored
   }
 
-  /** The deliveries of a digest that have not ended. */
+  /** The members of a digest that have not ended. */
   membersOf({ flow: { members = [] } }: Pick<Delivery, 'flow'>): Active[] {
     return members.flatMap(({ id }) => {
       const active = this.active.get(id)
@@ -135,16 +135,17 @@ export class Deliveries {
     })
   }
 
-  /** Leaves the content of a delivery that waits to the journal. */
+  /** Drops the content of a waiting delivery from memory, if the journal has it. */
   shed(active: Active): void {
     if (active.mustLast) active.items = undefined
   }
 
   /**
-   * The other deliveries of a thread to the same chat that were accepted since then, in milliseconds since the epoch, the oldest first.
-   * What a caller waits for does not wait for the database.
+   * The other deliveries of a thread to the same chat, the oldest first. A delivery whose caller waits does not wait for the database, and
+   * gets none while it is away.
    *
-   * @throws the error of the database, for what is deferred
+   * @param since the earliest acceptance, in milliseconds since the epoch
+   * @throws the error of the database, for a deferred delivery
    */
   async inThread({ delivery: { id, bot, target, deferred } }: Active, thread: string, since: number): Promise<Delivery[]> {
     if (!deferred && (this.isStoreDown || !this.mayCall({ mustLast: true }))) return []
@@ -155,21 +156,21 @@ export class Deliveries {
     return known.filter(each => each.id !== id)
   }
 
-  /** How a delivery goes on with its thread. That is written with its next step. */
+  /** Notes how a delivery joins its thread. The next write saves it. */
   link(sender: Active, thread: ThreadLink): void {
     const { delivery } = this.present(sender)
     this.change(delivery, { flow: { ...delivery.flow, thread } })
   }
 
-  /** Whether a call may be made for it now: what must last is called for only while this relay is surely the owner. */
+  /** Whether a delivery may be called now: one that must last only while this relay is certain to own the store. */
   mayCall({ mustLast }: Pick<Active, 'mustLast'>): boolean {
     return !mustLast || this.options.ownership.isFresh()
   }
 
   /**
-   * A platform message leaves; what must last is on disk before this resolves.
+   * A platform message leaves. If the delivery must last, this resolves once that is in the journal.
    *
-   * @throws RelayError `store-down` for a caller who waits, `stopping`
+   * @throws RelayError `store-down` for a waiting caller, `stopping`
    */
   leave(active: Active, results: Results, leaving: Open): Promise<void> {
     const { delivery } = active
@@ -177,28 +178,28 @@ export class Deliveries {
     return delivery.deferred ? this.save(active) : this.saveOnce(active)
   }
 
-  /** Notes a call to the platform that is made now. */
+  /** Notes the start of a call to the platform. */
   called({ delivery }: Active): EndCall {
     const { clock, observer } = this.options
     delivery.attempts++
     return noteCall(delivery.summary, clock, (outcome, time) => observer.called(outcome, time))
   }
 
-  /** Nothing of what is left can be sent right now. At a stop, a message that is open keeps the delivery `sending`, for the next owner. */
+  /** The rest of a delivery cannot be sent for now. At a stop, an open message keeps the delivery `sending`, for the next owner. */
   async postpone(active: Active, results: Results): Promise<void> {
     const { delivery } = active
     this.change(delivery, this.options.stop.aborted ? interrupt(delivery, results) : postpone(delivery, results))
     await this.save(active)
   }
 
-  /** A delivery that has ended is to be sent again. `saveOnce` writes that down. @returns the delivery in memory */
+  /** Makes an ended delivery active again. `saveOnce` writes the change. @returns the delivery in memory */
   revive({ delivery, items }: Active, change: Change): Active {
     this.unanswered.delete(delivery.id)
     this.change(delivery, change)
     return this.add(delivery, items)
   }
 
-  /** A delivery cannot be sent again after all. Its row may have been changed: it is written back, and until then the key stays taken. */
+  /** Takes a revival back. The row may have been changed, so it is written again; until then the key stays taken. */
   undo(active: Active, before: Delivery): void {
     const { delivery, mustLast } = active
     this.change(delivery, before)
@@ -208,9 +209,9 @@ export class Deliveries {
   }
 
   /**
-   * A delivery has ended. Resolves once that is written, or the caller can wait no longer; then it is written later.
+   * Ends a delivery. Resolves once the end is in the journal, or after the time of a call; the write then goes on.
    *
-   * @param rejection why the request as a whole was stopped; not told where something may have arrived, or another relay may know better
+   * @param rejection why the request was stopped; kept from the caller if an item may have arrived, or another relay may know more
    */
   async end(active: Active, results: Results, rejection?: RelayError): Promise<void> {
     const { delivery } = active
@@ -220,15 +221,15 @@ export class Deliveries {
     const by = flow.digest ? `in digest ${flow.digest.id}` : `after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
     if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} ${by}`)
     observer.ended(delivery, clock.wall() - createdAt)
-    // What this relay has not sent, another one may have.
+    // An unsent result may be wrong after a change of owner: the other relay may have sent the message.
     const isTrue = isKnown || delivery.results.every(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
-    this.tell(id, !isTrue ? new RelayError('key-unknown') : usesUpKey(delivery.results) ? undefined : rejection)
+    this.notify(id, !isTrue ? new RelayError('key-unknown') : usesUpKey(delivery.results) ? undefined : rejection)
   }
 
-  /** A delivery has ended, or ends otherwise than it seemed. @returns whether that is written; otherwise it is written later */
+  /** Writes the end of a delivery, or a later correction of it. @returns whether it is written; otherwise it is written later */
   private async writeEnd(active: Active, results: Results): Promise<boolean> {
     const { delivery, items = [], mustLast } = active
-    // Until it is written, memory has the truth.
+    // It stays in memory until the write.
     if (mustLast) this.keep(active)
     this.change(delivery, end(delivery, results))
     this.keepFiles(active)
@@ -241,15 +242,15 @@ export class Deliveries {
     return true
   }
 
-  /** Tells who waits for the end of a delivery that it has ended. */
-  private tell(id: string, rejection?: RelayError): void {
+  /** Notifies the callers that wait for the end of a delivery. */
+  private notify(id: string, rejection?: RelayError): void {
     for (const onEnd of this.waiters.get(id) ?? []) onEnd(rejection)
     this.waiters.delete(id)
   }
 
   /**
-   * The deliveries of a digest end as it has ended, and on disk before it: a restart in between finds the rest by the digest, which has not
-   * ended there. Those that ended unanswered with it end again: what became of it later is true for them as well.
+   * Ends the members of a digest like the digest itself. Their ends are written first: a restart in between finds the other members by the
+   * digest, which has not ended in the journal. Members that ended unanswered with it end again when the digest is corrected.
    */
   private async endMembers({ id: digest, results: [result], flow: { members = [] } }: Delivery): Promise<void> {
     const outcome = outcomeOf(result)
@@ -261,13 +262,13 @@ export class Deliveries {
       const { digest: share, ...flow } = delivery.flow
       const isToEndAgain = delivery.state === 'unanswered' && share?.id === digest && outcome !== 'unanswered'
       if (!isUnfinished(delivery.state) && !isToEndAgain) return
-      // What never left in it can be sent again by itself.
+      // A member that never left can be sent again by itself, so it keeps no digest.
       this.change(delivery, { flow: { ...flow, ...hasLeft && { digest: { id: digest, count: members.length, shown } } } })
       await this.end(active, delivery.results.map(() => result))
     }))
   }
 
-  /** Writes a delivery as it is. @returns whether it is written; where the answer cannot wait for that, it is written later */
+  /** Writes a delivery. @returns whether that succeeded within the time of a call; otherwise it is written later */
   private async saveInTime(active: Active): Promise<boolean> {
     const { clock, policy: { timeout }, stop } = this.options
     const saved = this.save(active).then(() => true, () => false)
@@ -276,15 +277,15 @@ export class Deliveries {
     return isSaved ?? (stop.aborted && await inTime(clock, saved, lastWriteTime) === true)
   }
 
-  /** A request that became no delivery in a lane: its record says why. */
+  /** Records a request that did not enter a lane, with the reason. */
   reject(delivery: Delivery, items: readonly ParsedItem[], error: RelayError): void {
     void this.end({ delivery, items, key: null, mustLast: false }, failRest(delivery, error))
   }
 
   /**
-   * A delivery that waited is taken back: neither it nor its key remains.
+   * Removes a waiting delivery and frees its key.
    *
-   * @throws RelayError `store-down`: it is not sent any more, and its row goes as soon as the database answers
+   * @throws RelayError `store-down`: it is not sent any more, and its row is removed once the database answers
    */
   async withdraw(delivery: Delivery): Promise<void> {
     const { id, key } = delivery
@@ -296,14 +297,14 @@ export class Deliveries {
       throw new RelayError('store-down', undefined, { cause })
     }
     this.keys.delete(key)
-    this.tell(id, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
+    this.notify(id, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
   }
 
-  /** A platform message of a delivery was found, or its success was answered late, after its send had ended. */
+  /** Corrects a delivery after its send has ended: a platform message was found, or its success was answered late. */
   async correct(sender: Active, indices: readonly number[], sent: Sent): Promise<void> {
     const active = this.present(sender)
     const { delivery } = active
-    // Its record is written anew, with what it has of the content.
+    // Its record is rewritten, so it needs the content.
     if (!active.mustLast) active.items ??= await this.options.journal.items(delivery.id).catch(() => undefined)
     if (indices.every(index => delivery.results[index]?.success)) return
     const results = withSent(delivery.results, indices, sent)
@@ -312,10 +313,10 @@ export class Deliveries {
   }
 
   /**
-   * The end of a delivery.
+   * Waits for the end of a delivery.
    *
-   * @param limit milliseconds after which the present state is told
-   * @throws RelayError why the request as a whole was stopped
+   * @param limit milliseconds after which the present state is returned
+   * @throws RelayError why the request was stopped
    */
   async ended({ delivery }: Active, limit?: number, gone?: AbortSignal): Promise<Delivery> {
     const { clock, stop } = this.options
@@ -327,35 +328,35 @@ export class Deliveries {
       return delivery
     })
     const isInTime = limit === undefined || await inTime(clock, end, limit, stop, ...gone ? [gone] : [])
-    // An end is told once it is written.
+    // An end is returned only once it is in the journal.
     return isInTime || !isUnfinished(delivery.state) ? end : delivery
   }
 
-  /** Remembers one that ended without an answer, to be looked for. */
+  /** Remembers an unanswered delivery for look-ups. */
   remember(active: Active): void {
     const { unanswered } = this
-    // The journal has it, and there may be thousands.
+    // The journal has the content, and there may be thousands.
     active.items = undefined
     unanswered.set(active.delivery.id, active)
     const [oldest] = unanswered.keys()
     if (unanswered.size > mostUnanswered && oldest !== undefined) unanswered.delete(oldest)
   }
 
-  /** Keeps the uploaded files of a delivery, until then in milliseconds since the epoch. @throws RelayError `file-not-found` */
+  /** Keeps the uploaded files of a delivery until a time in milliseconds since the epoch. @throws RelayError `file-not-found` */
   async keepUploads(items: readonly ParsedItem[], until: number): Promise<void> {
     for (const item of items) {
       if ('link' in item && item.link.kind === 'upload') await this.options.files.keepUntil(item.link.id, until + fileMargin)
     }
   }
 
-  /** Waits until what is being written of a delivery is written, but not for long. */
+  /** Waits a short time for the present write of a delivery. */
   async written(id: string): Promise<void> {
     const { clock, stop } = this.options
     const writing = this.writing.get(id)
     if (writing) await inTime(clock, writing.catch(() => undefined), retryDelay, stop)
   }
 
-  /** Waits for what is being written, but not for long. */
+  /** Waits a short time for all present writes. */
   async finish(): Promise<void> {
     const { clock, journal } = this.options
     const written = Promise.all([...this.writing.values(), journal.flush()]).catch(() => undefined)
@@ -363,17 +364,16 @@ export class Deliveries {
   }
 
   /**
-   * Writes a delivery as it is, where it must last, however long the database takes to come back. A change made meanwhile is written as
-   * well.
+   * Writes a delivery that must last, however long the database is away. Changes made meanwhile are included.
    *
-   * @throws NotOwner, or RelayError `stopping` when it was not written before the stop
+   * @throws NotOwner, or RelayError `stopping` if the stop came first
    */
   async save(active: Active): Promise<void> {
     const { delivery, mustLast } = active
     if (!mustLast) return
     const { id, flow: { members = [] } } = delivery
     const before = this.writing.get(id)?.catch(() => undefined)
-    // The end of a digest is not on disk before those of its members: after a kill in between they are found by the digest.
+    // The members of a digest are written before it: after a kill in between, the next process finds them by the digest.
     const others = members.flatMap(member => this.writing.get(member.id) ?? [])
     const write = (): Promise<void> => this.untilWritten(() => this.options.journal.update(delivery))
     const saved = before || others.length > 0 ? Promise.all([before, ...others]).then(write) : write()
@@ -383,17 +383,17 @@ export class Deliveries {
       this.writing.delete(id)
       if (!isUnfinished(delivery.state)) this.forget(id)
     }
-    // What could not be written before the end of the term stays unwritten.
+    // A write that failed at the end of the term is not repeated.
     saved.then(done, () => undefined)
     await saved
   }
 
-  /** Writes a delivery as it is, where it must last, if the database answers. @throws RelayError `store-down` */
+  /** Writes a delivery that must last, without repeating a failed write. @throws RelayError `store-down` */
   async saveOnce({ delivery, mustLast }: Active): Promise<void> {
     if (mustLast) await orStoreDown(this.options.journal.update(delivery))
   }
 
-  /** @throws NotOwner, or RelayError `stopping` when it was not written before the stop */
+  /** Repeats a write until it succeeds. @throws NotOwner, or RelayError `stopping` if the stop came first */
   private async untilWritten(write: () => Promise<void>): Promise<void> {
     const { clock, logger, stop } = this.options
     for (;;) {
@@ -411,7 +411,7 @@ export class Deliveries {
     }
   }
 
-  /** Cancels a row that may be there, however long the database takes to come back. Until then its key stays taken. */
+  /** Cancels a row that may be there, however long the database is away. Until then its key stays taken. */
   private cancel({ id, key }: Delivery): void {
     this.active.delete(id)
     void this.untilWritten(() => this.options.journal.cancel(id)).then(() => this.keys.delete(key), () => undefined)
@@ -431,18 +431,18 @@ export class Deliveries {
     this.keys.delete(key)
   }
 
-  /** It may have been read again since. */
+  /** The present object of a delivery, which may have been read from the journal again. */
   private present(sender: Active): Active {
     return this.find(sender.delivery.id) ?? sender
   }
 
-  /** Changes a delivery. That is written with its next step. */
+  /** Changes a delivery. The next write saves it. */
   change(delivery: Delivery, change: Change): void {
     Object.assign(delivery, change)
     delivery.updatedAt = this.options.clock.wall()
   }
 
-  /** What can be sent again needs its files. */
+  /** Keeps the uploaded files of a delivery that can be sent again. */
   private keepFiles(active: Active): void {
     const { recordContent, clock, retention } = this.options
     const isKept = keepsContent(active.delivery.state, recordContent)

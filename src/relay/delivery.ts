@@ -7,22 +7,22 @@ import type { Flow, ThreadDeed } from './flow'
 import type { Summary } from './summary'
 
 /**
- * A delivery is one submission on its way to one target. Its states, and how it gets from one to the next:
+ * A delivery is one submission on its way to one target. Its states and transitions:
  *
- * | state      | meaning                                             | next, and when                                              |
+ * | state      | meaning                                             | next state                                                  |
  * | ---------- | --------------------------------------------------- | ----------------------------------------------------------- |
- * | queued     | waits for its turn in its lane                      | sending: its turn has come (`leave`)                        |
+ * | queued     | waits in its lane                                   | sending: its turn comes (`leave`)                           |
  * |            |                                                     | failed, expired, unanswered: it ends without a call (`end`) |
- * |            |                                                     | gone: withdrawn                                             |
- * | sending    | its turn has come, something may have arrived       | sent, failed, expired, unanswered: it ends (`end`)          |
- * |            |                                                     | queued: nothing can be sent right now (`postpone`)          |
+ * |            |                                                     | removed: a caller withdraws it                              |
+ * | sending    | is being sent; a part may have arrived              | sent, failed, expired, unanswered: it ends (`end`)          |
+ * |            |                                                     | queued: it cannot be sent for now (`postpone`)              |
  * | sent       | every item has arrived                              |                                                             |
  * | failed     | an item was refused or not sent                     | queued: it is sent again (`again`)                          |
  * | expired    | its time was over before it could be sent           | queued: likewise                                            |
  * | unanswered | an item may have arrived                            | queued: likewise                                            |
- * |            |                                                     | sent, failed, unanswered: it was found (`end`)              |
+ * |            |                                                     | sent, failed, unanswered: a look-up found it (`end`)        |
  *
- * The functions below are pure: they give what changes. `Deliveries` makes the change and has it written down.
+ * The functions below are pure: they return the change. `Deliveries` applies it and writes it to the journal.
  */
 export const states = ['queued', 'sending', 'sent', 'failed', 'unanswered', 'expired'] as const
 export type State = typeof states[number]
@@ -40,7 +40,7 @@ export function isRetryable(state: State): boolean {
   return state === 'failed' || state === 'unanswered' || state === 'expired'
 }
 
-/** What is known of one submission: where it goes, how far it is, and what became of each item. */
+/** One submission to one target: its progress, and the result of each item. */
 export interface Delivery {
   /** A UUIDv7, which is the ID of its request in the log as well. */
   readonly id: string
@@ -48,12 +48,12 @@ export interface Delivery {
   seq: number
   state: State
   readonly mode: 'single' | 'batch'
-  /** Whether it was accepted to be sent later, without a caller who waits. */
+  /** Whether it is sent later, without a waiting caller. */
   deferred: boolean
   target: Target
-  /** The name of its caller's key; `null` for the master key, and for what did not come over HTTP. */
+  /** The name of its caller's key; `null` for the master key, and for submissions that did not come over HTTP. */
   readonly caller: string | null
-  /** What it came through, such as `webhook` or `hooks/github`. */
+  /** The door of the submission, such as `webhook` or `hooks/github`. */
   readonly door: string
   /** `platform:selfId` of the bot; empty until there is one. */
   bot: string
@@ -62,31 +62,31 @@ export interface Delivery {
   updatedAt: number
   /** When a deferred delivery is dropped. */
   expiresAt: number | null
-  /** Calls made to the platform so far. */
+  /** The number of calls to the platform. */
   attempts: number
   results: Results
-  /** The platform messages whose fate is unknown: leaving, or unanswered. */
+  /** The platform messages whose fate is unknown: being sent, or unanswered. */
   open: readonly Open[]
   /** Digest of its Idempotency-Key, for as long as the delivery uses it up. */
   key: string | null
-  /** The same, also once it is free again. */
+  /** The same digest, kept after the key became free. */
   readonly requestKey?: string | undefined
-  /** Digest of what the request means, which tells a repeat from another request with the same key. */
+  /** Digest of the request's content, which tells a repeat from another request with the same key. */
   readonly fingerprint: string | null
   flow: Flow
-  /** What its record shows. */
+  /** The part of its record that outlives the content. */
   readonly summary: Summary
 }
 
-/** A chat takes nothing for a while. Times are in milliseconds since the epoch. */
+/** Why nothing is sent to a chat for a while. Times are in milliseconds since the epoch. */
 export interface Hold {
   readonly cause: CauseId
   readonly since: number
-  /** When it ends; `null` where the platform does not say. */
+  /** When the hold ends; `null` if the platform does not say. */
   readonly until: number | null
 }
 
-/** A platform message that has left and got no clear answer. */
+/** A platform message without a clear answer. */
 export interface Open {
   /** The places of its items in the request. */
   readonly indices: readonly number[]
@@ -94,18 +94,18 @@ export interface Open {
   readonly likeness: string
   /** When its first call was made, in milliseconds since the epoch by the machine's clock. */
   readonly since: number
-  /** For how long after a call the platform may still carry it out, in milliseconds. */
+  /** How long the platform may still carry out a call without an answer, in milliseconds. */
   readonly settle: number
-  /** How many calls were made of it. */
+  /** The number of calls. */
   readonly calls: number
 }
 
-/** What became of one item. */
+/** The result of one item. */
 export type ItemResult = Sent | Failed
 
 export interface Sent {
   success: true
-  /** As the platform gave them; none for a file. */
+  /** As the platform returned them; none for a file. */
   messageIds: readonly string[]
   /** The likeness of a platform message whose ID is not known. */
   likeness?: string
@@ -116,20 +116,20 @@ export interface Failed {
   error: RelayError
 }
 
-/** The results of a delivery by the places of its items; `undefined` where nothing is known yet. */
+/** The results of a delivery by the places of its items; `undefined` for an item without a result yet. */
 export type Results = readonly (ItemResult | undefined)[]
 
-/** What changes of a delivery. */
+/** A change of a delivery. */
 export type Change = Partial<Pick<Delivery, 'state' | 'seq' | 'deferred' | 'bot' | 'expiresAt' | 'results' | 'open' | 'key' | 'target' | 'flow'>>
 
-/** What identifies a request that may be repeated. */
+/** Identifies a request that its caller may repeat. */
 export interface Idempotency {
-  /** Digest of the key: databases differ in which texts they take for equal. */
+  /** Digest of the key: databases differ in which texts they treat as equal. */
   key: string
   fingerprint: string
 }
 
-/** A new delivery, which waits for its turn. */
+/** Makes a queued delivery of a request. */
 export function createDelivery(
   { id, caller, door, summary }: Pick<Delivery, 'id' | 'caller' | 'door' | 'summary'>, seq: number, now: number,
   request: MessageRequest, idempotency?: Idempotency,
@@ -152,31 +152,31 @@ function flowOf({ urgent, sendAt, policy, thread, threadMode = 'reply', route }:
   }
 }
 
-/** The results of a send, with what has been answered late meanwhile. */
+/** The results of a send, with successes that were answered late. */
 export function withArrived({ results: known }: Delivery, results: Results): Results {
   return results.map((result, index) => known[index]?.success ? known[index] : result)
 }
 
-/** A platform message leaves. It replaces what was open of the same items. */
+/** A platform message leaves. It replaces open messages with the same items. */
 export function leave(delivery: Delivery, results: Results, leaving: Open): Change {
   const { open } = delivery
   return { state: 'sending', results: withArrived(delivery, results), open: [...open.filter(each => !overlaps(each, leaving.indices)), leaving] }
 }
 
-/** It has ended: each item has a result, or none because it was never tried. A key becomes free when nothing can have arrived. */
+/** The delivery ends. An item that was never tried has no result. The key becomes free if nothing can have arrived. */
 export function end(delivery: Delivery, ended: Results): Change {
   const { open, key } = delivery
   const results = withArrived(delivery, ended)
   return { state: finalState(results), results, open: open.filter(each => isOpen(each, results)), key: usesUpKey(results) ? key : null }
 }
 
-/** Nothing of what is left can be sent right now, because its bot is offline or its chat is held. */
+/** The rest of the delivery cannot be sent for now, because its bot is offline or its chat is held. */
 export function postpone({ open }: Delivery, results: Results): Change {
   const known = results.map(result => isPassing(result) ? undefined : result)
   return { state: 'queued', open: open.filter(each => isOpen(each, results)), results: known }
 }
 
-/** The relay ends while it is leaving: the next owner looks for what is open. */
+/** The relay stops during the send: the next owner looks for open messages. */
 export function interrupt({ open }: Delivery, results: Results): Change {
   const left = open.filter(each => isOpen(each, results))
   const sent = results.map(result => result?.success ? result : undefined)
@@ -184,9 +184,10 @@ export function interrupt({ open }: Delivery, results: Results): Change {
 }
 
 /**
- * Sends again what has not arrived, at a new place in the order.
+ * Queues the items that have not arrived again.
  *
- * @param isAsked whether a caller or an operator asked for it: then the count of calls begins anew
+ * @param seq the new place in the order
+ * @param isAsked whether a caller or an operator asked for this: then the count of calls starts anew
  */
 export function again({ open, results }: Delivery, seq: number, isAsked: boolean): Change {
   return {
@@ -195,13 +196,13 @@ export function again({ open, results }: Delivery, seq: number, isAsked: boolean
   }
 }
 
-/** The results of a delivery that ends for this reason: an open item stays unanswered, the rest fails. */
+/** The results of a delivery that ends with this error: open items stay unanswered, the others fail. */
 export function failRest({ results, open }: Delivery, error: RelayError): Results {
   const isOpen = (index: number): boolean => open.some(({ indices }) => indices.includes(index))
   return results.map((result, index) => result ?? (isOpen(index) ? unanswered() : { success: false, error }))
 }
 
-/** The results after a platform message was found, or its success was answered late. */
+/** The results after a platform message was found or answered late. */
 export function withSent(results: Results, indices: readonly number[], sent: Sent): Results {
   return results.map((result, index) => indices.includes(index) ? sent : result)
 }
@@ -211,15 +212,14 @@ export function unanswered(): Failed {
   return { success: false, error: new RelayError('unanswered') }
 }
 
-/** How an item ended; one that was never tried is unsent. */
+/** The outcome of an item; `unsent` for one that was never tried. */
 export function outcomeOf(result: ItemResult | undefined): Outcome {
   if (result?.success) return 'sent'
   return result?.error.outcome ?? 'unsent'
 }
 
 /**
- * What became of a delivery as a whole; `undefined` where it has not ended. What may have arrived outweighs what has not, and that
- * outweighs what was sent.
+ * The result of a delivery as a whole; `undefined` while it has not ended. Unanswered items outweigh failed ones, which outweigh sent ones.
  */
 export function resultOf({ results }: Pick<Delivery, 'results'>): ItemResult | undefined {
   if (results.length === 1) return results[0]
@@ -230,14 +230,14 @@ export function resultOf({ results }: Pick<Delivery, 'results'>): ItemResult | u
   return { success: false, error: worst.error.with({ message: `${worst.error.message} (the other parts of the message were sent)` }) }
 }
 
-/** Whether an item failed for a reason that passes: no bot is online, its chat is closed for a while, or the relay stops. */
+/** Whether an item failed for a reason that passes: the bot is offline, the chat is closed for a while, or the relay stops. */
 export function isPassing(result: ItemResult | undefined): boolean {
   if (result === undefined || result.success) return false
   const { code, cause } = result.error
   return code === 'unsent' || code === 'stopping' || (cause instanceof SendError && cause.about === 'chat-closed')
 }
 
-/** Why nothing reaches the chat of a delivery until a person changes something, where an item failed because of that. */
+/** The cause that a person has to remove before the chat can be reached again; `undefined` if no item failed because of one. */
 export function goneBecause({ results }: Pick<Delivery, 'results'>): CauseId | undefined {
   for (const result of results) {
     const cause = result?.success === false ? result.error.cause : undefined
@@ -245,40 +245,40 @@ export function goneBecause({ results }: Pick<Delivery, 'results'>): CauseId | u
   }
 }
 
-/** Whether these results use up the request's Idempotency-Key: something arrived, or may have. */
+/** Whether these results use up the request's Idempotency-Key: an item arrived, or may have. */
 export function usesUpKey(results: Results): boolean {
   return results.some(result => result !== undefined && (result.success || result.error.outcome === 'unanswered'))
 }
 
-/** The platform messages that a delivery is known to have become. Items of one platform message have the same IDs. */
+/** The known IDs of a delivery's platform messages. */
 export function messageIdsOf({ results }: Pick<Delivery, 'results'>): string[] {
   return [...new Set(results.flatMap(result => result?.success ? result.messageIds : []))]
 }
 
-/** The IDs of the platform message that stands for a delivery in its thread; none where that is not known to have arrived. */
+/** The IDs of the platform message that represents a delivery in its thread; empty if it is not known to have arrived. */
 export function standsFor({ results, flow: { thread } }: Pick<Delivery, 'results' | 'flow'>): readonly string[] {
   const result = results[thread?.index ?? 0]
   return result?.success ? result.messageIds : []
 }
 
-/** How a delivery went on with its thread; `undefined` where it has none, or is not known to have arrived. */
+/** How a delivery joined its thread; `undefined` without a thread, or if the delivery is not known to have arrived. */
 export function threadDeedOf({ results, flow: { thread } }: Pick<Delivery, 'results' | 'flow'>): ThreadDeed | undefined {
   return results[thread?.index ?? 0]?.success ? thread?.done : undefined
 }
 
-/** Whether it is a single text, with or without mentions: only such a one can leave in a digest. */
+/** Whether a delivery is a single text, with or without mentions: only such a delivery can leave in a digest. */
 export function isText({ mode, summary: { items } }: Pick<Delivery, 'mode' | 'summary'>): boolean {
   const others = items.filter(({ type }) => type !== 'at')
   return mode === 'single' && others.length < 2 && others.every(({ type }) => type === 'text')
 }
 
-/** The time of its digest, in milliseconds; `undefined` where it goes by none: what is urgent, or no text, leaves at once. */
+/** The interval of its digest, in milliseconds; `undefined` without one. Urgent messages and anything but text leave at once. */
 export function digestOf(delivery: Pick<Delivery, 'flow' | 'mode' | 'summary'>): number | undefined {
   const { urgent, policy } = delivery.flow
   return policy?.digest && !urgent && isText(delivery) ? policy.digest : undefined
 }
 
-/** Whether the time of a deferred delivery is over. */
+/** Whether a deferred delivery has expired. */
 export function isOverdue({ expiresAt }: Pick<Delivery, 'expiresAt'>, wall: number): boolean {
   return expiresAt !== null && expiresAt < wall
 }

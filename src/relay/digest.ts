@@ -8,16 +8,16 @@ import { longestText } from './long-text'
 import type { Delay, RelayOptions } from './options'
 import { summarize } from './summary'
 
-/** How long a digest is at most, and how much of that the lines may not take, in characters. */
+/** The longest digest, and the part of it that is reserved for its frame, in characters. */
 const longest = 3_500
 const reserve = 200
-/** How much of each text. */
+/** How much of each text a digest shows, in characters. */
 const longestLine = 200
 
 /** The door of digests. */
 export const digestDoor = 'digest'
 
-/** Whether a delivery may leave with others as one message. */
+/** Whether a delivery may leave in a digest. */
 export function joins(delivery: Delivery, delay: Delay | undefined): boolean {
   const { deferred, door, flow: { urgent, policy, members } } = delivery
   const isAsked = Boolean(policy?.digest) || (delay !== undefined && door.startsWith('hooks/'))
@@ -25,9 +25,9 @@ export function joins(delivery: Delivery, delay: Delay | undefined): boolean {
 }
 
 /**
- * Makes one delivery of several. It is written down with the list of its members before it may leave; from then on it concerns them all.
+ * Makes a digest of several deliveries. The journal has it, with the list of its members, before it leaves.
  *
- * @throws RelayError `store-down`, and then each is still to leave by itself
+ * @throws RelayError `store-down`: the members are still to leave by themselves
  */
 export async function gather(
   { deliveries, clock, recordContent, digest: { write } }: RelayOptions & { deliveries: Deliveries },
@@ -44,7 +44,7 @@ export async function gather(
       if (!('text' in item)) continue
       const name = thread?.name ?? id
       const { ids = [] } = groups.get(name) ?? {}
-      // The newest is last.
+      // A thread moves to the place of its newest text.
       groups.delete(name)
       groups.set(name, { text: inOneLine(item.text), ids: [...ids, id], last: id })
     }
@@ -63,7 +63,7 @@ export async function gather(
   const origin = { id: uuid(), caller: null, door: digestDoor, summary: summarize(items, recordContent) }
   const delivery = createDelivery(origin, seq, clock.wall(), { mode: 'single', target, bot: {}, items })
   const members = all.map(({ delivery: { id } }): DigestMember => ({ id, shown: visible.has(id) }))
-  // Quiet hours were over when it was made.
+  // Without quiet hours: these were over when the digest was made.
   const { digest } = policy ?? {}
   const flow = { members, ...policy && digest !== undefined && { policy: { name: policy.name, digest } } }
   const expiresAt = Math.max(...all.map(active => active.delivery.expiresAt ?? 0))
@@ -73,9 +73,9 @@ export async function gather(
   return active
 }
 
-/** The lines of alerts differ from the second one on. */
+/** Joins all lines of a text, because alerts often differ only after the first one. */
 function inOneLine(text: string): string {
-  // Not by a pattern: one with blanks before the line break looks at a run of blanks once for each of them.
+  // Not by a regular expression: one for blanks before a line break takes quadratic time for a long run of blanks.
   const characters = Array.from(text.split('\n').map(line => line.trim()).filter(Boolean).join(' · '))
   return characters.length > longestLine ? `${characters.slice(0, longestLine - 1).join('')}…` : characters.join('')
 }

@@ -2,47 +2,47 @@ import { languages } from '../lib/language'
 import { isBoolean, isNumber, isString, listOf, objectOf, oneOf, optional } from '../lib/shape'
 import { threadModes, type Address, type Policy, type Quiet, type Route, type Target, type ThreadMode } from '../message/model'
 
-/** When and how a delivery leaves, as its request and the name of its target have it. Times are in milliseconds since the epoch. */
+/** When and how a delivery leaves, given by its request and the name of its target. Times are in milliseconds since the epoch. */
 export interface Flow {
-  /** It passes digests and quiet hours. */
+  /** Whether it skips digests and quiet hours. */
   readonly urgent?: boolean
-  /** When it joins its lane. */
+  /** The time it is scheduled for. */
   readonly sendAt?: number
-  /** That of its name when it was accepted. */
+  /** The policy of the target's name when the delivery was accepted. */
   readonly policy?: Policy
   readonly thread?: ThreadLink
   readonly route?: RouteState
-  /** The digest that it left in. */
+  /** The digest that the delivery left in. */
   readonly digest?: DigestShare
-  /** The deliveries that it stands for, where it is a digest: they end as it ends. */
+  /** The members, if the delivery is a digest: they end as it ends. */
   readonly members?: readonly DigestMember[]
 }
 
-/** The thread of a delivery, and how its message goes on with it. */
+/** The thread of a delivery, and how its message joins it. */
 export interface ThreadLink {
-  /** A digest of the caller and of what it calls the thread. */
+  /** A hash of the caller and its name for the thread. */
   readonly name: string
   readonly mode: ThreadMode
-  /** What is done, decided before the message leaves; absent until then. */
+  /** How the message joins the thread. Decided right before the message leaves; absent until then. */
   readonly done?: ThreadDeed
-  /** The platform messages that it answers, changes or takes back. */
+  /** The platform messages that it replies to, updates or replaces. */
   readonly ids?: readonly string[]
-  /** An item of the platform message that stands for the delivery in its thread: a batch goes on with it by one of its messages. */
+  /** An item of the platform message that represents the delivery in its thread: of a batch, one message does. */
   readonly index?: number
 }
 
 export const threadDeeds = ['new', 'replied', 'updated', 'replaced'] as const
 export type ThreadDeed = typeof threadDeeds[number]
 
-/** The ways to a target, and how far they were gone. */
+/** The route to a target, and how far it was tried. */
 export interface RouteState extends Route {
   /** The place of the present rung. */
   readonly index: number
-  /** The rungs before it. */
+  /** The rungs that were tried before. */
   readonly past: readonly RungEnd[]
 }
 
-/** How a rung ended. */
+/** The end of a rung. */
 export interface RungEnd {
   /** As `writeAddress` has it. */
   readonly target: string
@@ -53,15 +53,15 @@ export interface RungEnd {
 
 export interface DigestMember {
   readonly id: string
-  /** Whether its text is in the digest, or it is only counted. */
+  /** Whether the digest shows its text, or only counts it. */
   readonly shown: boolean
 }
 
-/** The part of a delivery in a digest. */
+/** The digest that a delivery left in. */
 export interface DigestShare {
   /** The ID of the delivery that is the digest. */
   readonly id: string
-  /** How many it stands for. */
+  /** The number of its members. */
   readonly count: number
   /** As `DigestMember.shown`. */
   readonly shown: boolean
@@ -71,7 +71,7 @@ const isAddress = objectOf<Address>({
   platform: optional(isString), selfId: optional(isString), target: objectOf<Target>({ kind: oneOf(['group', 'private']), id: isString }),
 })
 
-/** Tells a flow that was read from JSON. */
+/** Checks a flow read from JSON. */
 export const isFlow = objectOf<Flow>({
   urgent: optional(isBoolean),
   sendAt: optional(isNumber),

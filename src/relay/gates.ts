@@ -9,7 +9,7 @@ import type { Flow } from './flow'
 import type { Limits } from './limits'
 import type { RunningOptions } from './options'
 
-/** What a lane is to its gate. */
+/** The part of a lane that its gate needs. */
 export interface Gated {
   readonly name: string
   /** `platform:selfId`. */
@@ -20,87 +20,87 @@ export interface Gated {
 /** Why a delivery waits although its chat is open, and until when, in milliseconds since the epoch. */
 export interface Deferral { kind: 'scheduled' | 'quiet' | 'digest', until: number }
 
-/** What is known of the chat of a lane. Times are those of the monotonic clock, in milliseconds. */
+/** The state of a chat. Times are those of the monotonic clock, in milliseconds. */
 interface Gate {
-  /** Failures in a row that are about the target. */
+  /** How many sends in a row have failed because of the target. */
   failures: number
-  /** What the last of them said. */
+  /** The text of the last of these failures. */
   reason: string | undefined
   pausedUntil: number
   lastSent: number
-  /** When a message left that the next digest has to wait for, by the times of digests: a short one does not delay a long one. */
+  /** When the last message with a digest left, by the digest's interval: a short digest does not delay a long one. */
   readonly digestedAt: Map<number, number>
   hold: Hold | undefined
   heldAt: number
-  /** How often the platform was asked, or the head tried, since the lane is held. */
+  /** How often the head was tried, or the platform asked, during the hold. */
   tries: number
-  /** When that is due again. */
+  /** When the next try is due. */
   nextTry: number
 }
 
-/** What is known of an account beyond what its platform says. Times as above. */
+/** The state of an account, as its sends show it. Times as above. */
 interface Standing {
-  /** The calls since the last success whose messages never became visible. */
+  /** The messages since the last success that never became visible. */
   vanished: { chat: string, at: number }[]
   arrivedAt: number
-  /** It takes messages that nobody ever sees: one leaves at a time, with long waits between. */
+  /** The account accepts messages that never become visible: it sends one at a time, with long waits between them. */
   restriction: { since: number, next: number, spacing: number } | undefined
 }
 
-/** What outlives a reload of the plugin: gates by the names of their lanes, standings by the `sid` of bots. */
+/** Survives a reload of the plugin: gates by lane names, standings by the `sid` of bots. */
 export class GateMemory {
   readonly gates = new Map<string, Gate>()
   readonly standings = new Map<string, Standing>()
 }
 
 const minute = 60_000
-/** The waits before the head of a held lane is tried where nobody can tell whether the hold is over; the last one again and again. */
+/** The waits between tries of a held lane whose platform does not say when the hold ends. The last one repeats. */
 const tryWaits = [1 * minute, 2 * minute, 4 * minute, 8 * minute, 15 * minute] as const
-/** The first wait, and the longest, before the head is tried where the platform could not be reached: that it can be again, nobody says. */
+/** The first and the longest wait between tries while the platform is unreachable. The wait doubles each time. */
 const reachAfter = { first: 1_000, longest: minute }
-/** How long to wait at least, and at most, before the platform is asked again. */
+/** The least and the longest wait before the platform is asked again. */
 const askAfter = { least: 1_000, most: 15 * minute }
-/** An account is restricted after so many calls that came to nothing, in so many chats, within this time. */
+/** An account counts as restricted after so many vanished messages, in so many chats, within this time. */
 const signs = { calls: 3, chats: 2, within: 10 * minute }
 /** The first wait between two messages of a restricted account, and the longest. */
 const spacing = { first: minute / 2, longest: 5 * minute }
-/** For how long a target that failed is remembered at least. */
+/** How long failures of a target are remembered at least. */
 const leastMemory = 5 * minute
-/** The longest time of a digest. */
+/** The longest interval of a digest. */
 const longestDigest = 60 * minute
-/** What a caller is told at most in `Retry-After`, in seconds. */
+/** The longest `Retry-After` of a hold, in seconds. */
 const mostRetryAfter = 60
 
 /**
- * What keeps lanes from sending. Each lane has a gate, and each account a standing:
+ * Decides when lanes may send. Each lane has a gate, each account a standing:
  *
- * | a lane is  | because                                    | until                                                             |
- * | ---------- | ------------------------------------------ | ----------------------------------------------------------------- |
- * | resting    | a message has just left                    | its interval is over                                              |
- * | paused     | its target failed too often in a row       | `pauseFor` is over, or an operator resumes it                     |
- * | held       | the platform closed the chat for a while   | the platform says that it is open, a try succeeds, or as above    |
- * | restricted | messages of its account vanish             | one arrives; until then one of the account leaves at a time       |
- * | limited    | the platform wants fewer messages          | the time that the platform named is over                          |
+ * | a lane is  | because                                    | until                                                               |
+ * | ---------- | ------------------------------------------ | ------------------------------------------------------------------- |
+ * | resting    | a message has just left                    | its interval is over                                                |
+ * | paused     | its target failed too often in a row       | `pauseFor` is over, or an operator resumes it                       |
+ * | held       | the platform closed the chat for a while   | the platform reports it open, a try succeeds, or an operator acts   |
+ * | restricted | messages of its account vanish             | one arrives; until then the account sends one message at a time     |
+ * | limited    | the platform limits the rate               | the time given by the platform is over                              |
  */
 export class Gates {
   constructor(private readonly context: RunningOptions & { limits: Limits }, private readonly memory: GateMemory) {}
 
-  /** How long nothing may leave from a lane, in milliseconds. */
+  /** The time until a lane may send, in milliseconds. */
   rest(lane: Gated): number {
     const { pausedUntil, hold, nextTry } = this.gate(lane.name)
     return Math.max(this.spacing(lane), this.limit(lane), Math.max(pausedUntil, hold ? nextTry : -Infinity) - this.context.clock.now())
   }
 
-  /** How long until the next message of a delivery that is leaving may leave, in milliseconds. */
+  /** The time until the next message of the present delivery may leave, in milliseconds. */
   spacing({ name, bot }: Gated): number {
     const next = Math.max(this.gate(name).lastSent + this.context.lane.interval, this.restrictionOf(bot)?.next ?? -Infinity)
     return Math.max(next - this.context.clock.now(), 0)
   }
 
   /**
-   * Why a delivery would have to wait in a lane, or waits, although its chat is open; `undefined` where it would not.
+   * What a delivery has to wait for although its chat is open; `undefined` if it is due.
    *
-   * @param isAlone whether it waits for no digest
+   * @param isAlone whether it leaves without a digest
    */
   deferral(name: string, delivery: Pick<Delivery, 'flow' | 'mode' | 'summary'>, isAlone = false): Deferral | undefined {
     const { urgent, sendAt, policy, members } = delivery.flow
@@ -113,22 +113,22 @@ export class Gates {
     const digest = isAlone || members ? undefined : digestOf(delivery)
     if (digest === undefined) return
     const rest = (this.memory.gates.get(name)?.digestedAt.get(digest) ?? -Infinity) + digest - clock.now()
-    // A time since the epoch has no room for the fractions of the monotonic clock.
+    // Times since the epoch are whole milliseconds; those of the monotonic clock are not.
     return rest > 0 ? { kind: 'digest', until: wall + Math.ceil(rest) } : undefined
   }
 
-  /** Deliveries have left, from which on the time of their digests counts. */
+  /** Starts the digest intervals of deliveries that have left. */
   digested(name: string, deliveries: readonly Delivery[]): void {
     const { digestedAt } = this.gate(name)
     for (const digest of deliveries.map(digestOf)) if (digest !== undefined) digestedAt.set(digest, this.context.clock.now())
   }
 
-  /** How long a lane is paused, in milliseconds. */
+  /** The rest of a pause, in milliseconds. */
   pause(name: string): number {
     return Math.max(this.gate(name).pausedUntil - this.context.clock.now(), 0)
   }
 
-  /** Whether a lane without deliveries is still to be remembered: the next failure of a target that failed is to count. */
+  /** Whether an empty lane must be kept, for example to count the next failure of its target. */
   isMemorable(lane: Gated): boolean {
     const { clock, lane: { pauseFor } } = this.context
     const { failures, hold, digestedAt, lastSent, pausedUntil } = this.gate(lane.name)
@@ -141,12 +141,12 @@ export class Gates {
     this.memory.gates.delete(name)
   }
 
-  /** The lanes of which something is known, also since before a reload. */
+  /** The names of all known lanes, including those from before a reload. */
   names(): string[] {
     return [...this.memory.gates.keys()]
   }
 
-  /** What the last failure of a paused target said. */
+  /** The text of the last failure of a target. */
   reason(name: string): string | undefined {
     return this.gate(name).reason
   }
@@ -155,13 +155,13 @@ export class Gates {
     return this.memory.gates.get(name)?.hold
   }
 
-  /** Whether the last message to a chat was refused because of the chat, or a lane is held. */
+  /** Whether a lane is held, or the last message failed because of the chat. */
   isShut(name: string): boolean {
     const gate = this.memory.gates.get(name)
     return gate !== undefined && (gate.hold !== undefined || gate.failures > 0)
   }
 
-  /** What the last failure said of the lanes whose targets keep failing: they are paused, or were, and nothing has got through since. */
+  /** The lanes that reached the pause limit with no success since, with the text of the last failure. */
   failing(): Map<string, string> {
     const { gates } = this.memory
     return new Map([...gates].flatMap(([name, { failures, reason = '' }]) => failures >= this.context.lane.pauseAfter ? [[name, reason]] : []))
@@ -176,7 +176,7 @@ export class Gates {
     return this.restrictionOf(bot) !== undefined
   }
 
-  /** Why a caller cannot wait in a lane now; `undefined` where it can. */
+  /** Why a lane refuses callers; `undefined` if it does not. */
   refusal({ name, bot }: Gated): RelayError | undefined {
     const now = this.context.clock.now()
     const { hold, nextTry, pausedUntil } = this.gate(name)
@@ -192,7 +192,7 @@ export class Gates {
     if (pausedUntil > now) return later('paused', pausedUntil - now)
   }
 
-  /** A delivery leaves: no other one of a restricted account does meanwhile. */
+  /** Reports that a delivery leaves: a restricted account sends no other one meanwhile. */
   leaving(bot: string): void {
     const restriction = this.restrictionOf(bot)
     if (!restriction) return
@@ -200,7 +200,7 @@ export class Gates {
     restriction.spacing = Math.min(2 * restriction.spacing, spacing.longest)
   }
 
-  /** A platform message has left, or could not. */
+  /** Reports that a platform message has left, or could not. */
   left({ name, bot }: Gated): void {
     const now = this.context.clock.now()
     this.gate(name).lastSent = now
@@ -208,7 +208,7 @@ export class Gates {
     if (restriction) restriction.next = now + restriction.spacing
   }
 
-  /** Something has arrived. */
+  /** Reports that a message has arrived. */
   arrived({ name, bot }: Gated): void {
     this.gate(name).failures = 0
     this.open(name)
@@ -216,7 +216,7 @@ export class Gates {
     this.memory.standings.set(bot, { vanished: [], arrivedAt: this.context.clock.now(), restriction: undefined })
   }
 
-  /** A message that left then, on the monotonic clock, was taken or got no answer, and never became visible. */
+  /** Notes that a message did not become visible. `leftAt` is its time on the monotonic clock. */
   private vanished(bot: string, chat: string, leftAt: number): void {
     const { clock, logger } = this.context
     const now = clock.now()
@@ -230,10 +230,10 @@ export class Gates {
   }
 
   /**
-   * A send to a lane has failed.
+   * Reports that a send has failed.
    *
-   * @param leftAt when it began, on the monotonic clock
-   * @returns whether nothing leaves from the lane for a while now
+   * @param leftAt when the send began, on the monotonic clock
+   * @returns whether this closes the lane
    */
   failed(lane: Gated, failure: SendError, leftAt: number): boolean {
     const { name, bot } = lane
@@ -241,7 +241,7 @@ export class Gates {
     const gate = this.gate(name)
     const { causeId, about } = failure.last
     if (failure.causeId === 'swallowed' || failure.causeId === 'vanished') this.vanished(bot, name, leftAt)
-    // Whatever it answers, the platform can be reached again.
+    // Any answer shows that the platform can be reached.
     if (gate.hold?.cause === 'unreachable' && failure.last.outcome !== 'unsent') this.open(name)
     if (causeId && (about === 'chat-closed' || about === 'account')) {
       this.close(name, { cause: causeId, until: null })
@@ -251,13 +251,13 @@ export class Gates {
     if (!failure.isAboutTarget && failure.outcome !== 'unanswered') return false
     gate.reason = failure.wording ?? failure.toRelayError().message
     if (++gate.failures < pauseAfter) return false
-    // From here on each failure, also that of a single probe, prolongs the pause.
+    // After the limit, every further failure starts the pause anew.
     gate.pausedUntil = clock.now() + pauseFor
     observer.paused()
     return true
   }
 
-  /** The platform has closed a chat, or refused because it is closed. */
+  /** Holds a lane. */
   close(name: string, { cause, until }: Closure): void {
     const { clock, logger } = this.context
     const gate = this.gate(name)
@@ -277,8 +277,8 @@ export class Gates {
   }
 
   /**
-   * An account is online again: what was held because of it may leave. Where that has failed before, its platform says so wrongly, and the
-   * waits go on.
+   * Lets the lanes try that are held because of an account, which is online again. A lane that has tried in vain before keeps its waits:
+   * some platforms report a dead account as online.
    */
   online(bot: string): void {
     for (const [name, gate] of this.memory.gates) {
@@ -287,16 +287,16 @@ export class Gates {
     }
   }
 
-  /** An operator ends what keeps a lane from sending. */
+  /** Ends the pause and the hold of a lane for an operator. */
   resume(name: string): void {
     this.open(name)
     Object.assign(this.gate(name), { failures: 0, reason: undefined, pausedUntil: -Infinity })
   }
 
   /**
-   * Whether the head of a lane may be tried. Where its chat is closed, the platform is asked first.
+   * Whether a lane may try its head. The platform is asked first if its chat is closed.
    *
-   * @param isLeft whether it is from before a restart, after which that is not known of a chat that nothing has left for yet
+   * @param isLeft whether the head is from before a restart: then the platform is asked before the first send to the chat
    */
   async mayTry(lane: Gated, account: Account, isLeft = false): Promise<boolean> {
     const gate = this.gate(lane.name)
@@ -305,7 +305,7 @@ export class Gates {
     return !(isUnknown || this.isAboutChat(lane.name)) || await this.ask(lane, account)
   }
 
-  /** Whether the hold of an empty lane may be forgotten: its time is over, nothing was tried there for long, or a try will tell. */
+  /** Whether the hold of an empty lane may end: its time is over, nothing was tried for long, or the next send finds out. */
   isOld(name: string): boolean {
     const { clock } = this.context
     const { hold, heldAt, lastSent } = this.gate(name)
@@ -316,7 +316,7 @@ export class Gates {
   /**
    * Asks the platform whether a chat is closed, and holds its lane if so.
    *
-   * @returns whether the chat may be open: also where the platform cannot tell, or does not do so in the time of a call
+   * @returns `false` if the chat is closed; `true` also if the platform cannot tell, or does not answer within the time of a call
    */
   async ask({ name, target }: Gated, account: Account): Promise<boolean> {
     const { clock, policy: { timeout }, stop } = this.context
@@ -326,18 +326,18 @@ export class Gates {
     return false
   }
 
-  /** For how long the platform wants nothing more, in milliseconds. */
+  /** The rest of a rate limit, in milliseconds. */
   limit({ name, bot }: Pick<Gated, 'name' | 'bot'>): number {
     return this.context.limits.rest(bot, name)
   }
 
-  /** Whether a lane is held because its chat is closed, and not because of its account. */
+  /** Whether a lane is held because of its chat, and not because of its account. */
   isAboutChat(name: string): boolean {
     const hold = this.hold(name)
     return hold !== undefined && causes[hold.cause].about === 'chat-closed'
   }
 
-  /** When to ask again where a hold ends at a time in milliseconds since the epoch. */
+  /** When to ask the platform again about a hold until a time in milliseconds since the epoch. */
   private due(until: number): number {
     const { clock } = this.context
     return clock.now() + Math.min(Math.max(until - clock.wall(), askAfter.least), askAfter.most)
@@ -360,7 +360,7 @@ export class Gates {
   }
 }
 
-/** Why a delivery waits although its chat is open, in plain English. */
+/** Describes a deferral in plain English. */
 export function reasonOf({ kind, until }: Deferral, { policy }: Flow): string {
   if (kind === 'scheduled') return 'it was ordered for later'
   return kind === 'digest' ? 'it waits for the next digest' : `quiet hours until ${timeOfDay(until, policy?.quiet?.zone ?? 'UTC')}`
@@ -370,7 +370,7 @@ function waitFor(cause: CauseId, tries: number): number {
   return cause === 'unreachable' ? Math.min(reachAfter.first * 2 ** tries, reachAfter.longest) : tryWaits[tries] ?? 15 * minute
 }
 
-/** A refusal that passes in so many milliseconds. */
+/** A refusal with `Retry-After`, for a state that lasts so many milliseconds. */
 export function later(code: 'unsent' | 'paused', ms: number, text?: string, until: number | null = null): RelayError {
   const seconds = Math.min(Math.max(Math.ceil(ms / 1000), 1), code === 'paused' ? Infinity : mostRetryAfter)
   return new RelayError(code, text, { headers: { 'retry-after': String(seconds) }, ...until !== null && { data: { held_until: new Date(until).toISOString() } } })

@@ -10,21 +10,21 @@ import type { RelayOptions, Submission } from './options'
 import { currentRung, nextRung } from './route'
 import { summarize } from './summary'
 
-/** After which time a deferred delivery, or one that is sent again, is dropped unless its request says otherwise, in milliseconds. */
+/** The default lifetime of a deferred or retried delivery, in milliseconds. */
 export const defaultExpiry = 24 * 60 * 60 * 1000
 
-/** What accepting needs of the rest of the core. */
+/** The parts of the core that accepting needs. */
 export interface IntakeContext extends RelayOptions {
   deliveries: Deliveries
   gates: Gates
   lanes: Lanes
 }
 
-/** Makes submissions deliveries and gives each its place in a lane. */
+/** Turns submissions into deliveries and enters them into lanes. */
 export class Intake {
   private last: number
 
-  /** @param last the highest sequence number that the journal has */
+  /** @param last the highest sequence number in the journal */
   constructor(private readonly context: IntakeContext, last: number) {
     this.last = last
   }
@@ -35,10 +35,10 @@ export class Intake {
   }
 
   /**
-   * Accepts a submission, and waits for its end as long as its caller wants to.
+   * Accepts a submission, and waits for the end of its delivery as long as the caller does.
    *
-   * @param idempotency its key, which no other delivery has in memory
-   * @throws RelayError why the request as a whole is stopped
+   * @param idempotency its key. No delivery in memory has the same one.
+   * @throws RelayError the reason why the request is refused as a whole
    */
   async accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
     const { clock, deliveries, gates, recordContent } = this.context
@@ -54,25 +54,25 @@ export class Intake {
     } catch (thrown) {
       deliveries.forget(delivery.id)
       const error = RelayError.from(thrown)
-      // Without an outcome it was no delivery at all.
-      // What asked for a bot that was not there cannot be sent again by another one.
+      // A retry may use any bot. If the request asked for one that is missing, its content is not kept, so that nobody can retry it.
       const isSure = delivery.bot !== '' || route !== undefined || (bot.platform === undefined && bot.selfId === undefined)
-      // What is sent again later leaves as it is kept, through whatever bot is there.
+      // A retry sends the texts as they are kept, through any bot.
       if (delivery.bot === '') this.fit(draft, request, delivery, { longestText: Infinity, takesFiles: true })
+      // Without an outcome the request was never a delivery, and has no record.
       if (error.outcome) deliveries.reject(delivery, isSure ? draft.request.items : [], error)
       throw error
     }
     if (!delivery.deferred || deferred) return this.waitFor(submission, active)
-    // Its ways may take as long as the first of them has. What must wait for its time is not waited for.
+    // The caller waits as long as the first rung may take, and not for a deferral.
     const wait = route && !gates.deferral(laneOf(delivery), delivery) ? route.after : 0
     return this.waitFor({ ...submission, deferred: { wait } }, active)
   }
 
   /**
-   * Gives a delivery a place in a lane: of several ways, that of the first one that takes it.
+   * Enters a delivery into a lane: that of the first rung that accepts it.
    *
-   * @param draft gets the request with texts as long as that way takes them
-   * @throws RelayError why the only way, or the last one, does not
+   * @param draft receives the request with its texts fitted to that rung
+   * @throws RelayError why the last rung refuses it
    */
   private place(submission: Submission, draft: { request: MessageRequest }, delivery: Delivery): Active {
     const { clock } = this.context
@@ -92,7 +92,7 @@ export class Intake {
     const { expiresIn, sendAt } = request
     const { target, flow: { route } } = delivery
     const bot = (route && currentRung(route)) ?? request.bot
-    // Neither a time nor quiet hours are those of a lane.
+    // Scheduled times and quiet hours do not depend on the lane, which is not known yet.
     let isLater = (sendAt ?? deferred ?? route ?? gates.deferral('', delivery)) !== undefined && deliveries.isDurable
     const account = isLater ? port.chooseLater(bot) : port.choose(bot)
     const { items, mode } = this.fit(draft, request, delivery, account)
@@ -108,13 +108,13 @@ export class Intake {
     isLater ||= hold !== undefined || (deliveries.isDurable && lanes.awaitsDigest(delivery))
     const start = Math.max(delivery.createdAt, sendAt?.at ?? 0)
     if (isLater) Object.assign(delivery, { deferred: true, expiresAt: start + (expiresIn ?? defaultExpiry) })
-    // Another way may take what this one cannot.
+    // With a route, each rung checks the items itself.
     const active = deliveries.add(delivery, route ? items : checked)
     lanes.enter(active, isLater ? {} : { signal: deferred ? undefined : signal, patience: expiresIn })
     return active
   }
 
-  /** Makes the texts of a request as long as an account takes them. @throws RelayError `bad-request` */
+  /** Fits the texts of a request to the longest message of an account. @throws RelayError `bad-request` */
   private fit(
     draft: { request: MessageRequest }, request: MessageRequest, delivery: Delivery, account: Parameters<typeof fitTexts>[1],
   ): MessageRequest {
@@ -127,7 +127,7 @@ export class Intake {
     return draft.request
   }
 
-  /** Writes down what must last, and waits as long as the caller wants to. */
+  /** Saves a delivery that must last, and waits as long as the caller does. */
   private async waitFor({ deferred, signal }: Submission, active: Active): Promise<Delivery> {
     const { deliveries, lanes, enter } = this.context
     const { delivery, items = [] } = active
@@ -135,7 +135,7 @@ export class Intake {
       try {
         if (delivery.expiresAt !== null) {
           await deliveries.keepUploads(items, delivery.expiresAt).catch((error: unknown) => {
-            // In a batch, the item fails in its turn.
+            // In a batch, only the item with the missing file fails, at its turn.
             if (delivery.mode === 'single') throw error
           })
         }
@@ -145,7 +145,7 @@ export class Intake {
         deliveries.forget(delivery.id)
         throw error
       }
-      // The answer tells what was accepted, not what has become of it since. What this relay cannot end any more, the next owner sends.
+      // The answer shows the delivery as accepted. If this relay stops, the next owner sends it.
       const accepted = { ...delivery }
       lanes.saved(active)
       if (deferred?.wait === 0) return accepted

@@ -5,44 +5,41 @@ import type { Hold } from './delivery'
 import type { Deferral, Gates } from './gates'
 import { isScheduled, type Lane, type Place } from './lane'
 
-/** A lane in which something waits, or that is paused, as operators see it. */
+/** A lane as operators see it. */
 export interface LaneState {
   queue: string
   /** `platform:selfId`. */
   bot: string
   target: Target
-  /** How many deliveries wait in it. */
+  /** How many deliveries wait, except scheduled ones. */
   waiting: number
-  /**
-   * What keeps it: failures in a row, a chat that is closed for a while, a bot that is offline, a limit of the platform, a message on its
-   * way, or its interval.
-   */
+  /** Why it waits: failures in a row, a chat that is closed for a while, an offline bot, a rate limit, a present send, or its interval. */
   state: 'paused' | 'held' | 'offline' | 'limited' | 'busy' | 'waiting'
-  /** Since when the first of them waits, in milliseconds since the epoch. */
+  /** Since when the first delivery waits, in milliseconds since the epoch. */
   oldest?: number
-  /** When its pause ends, in milliseconds since the epoch. */
+  /** When the pause ends, in milliseconds since the epoch. */
   pausedUntil?: number
   /** When the platform takes messages again, in milliseconds since the epoch. */
   limitedUntil?: number
-  /** Why it is paused, held or limited. */
+  /** Why the lane is paused, held or limited. */
   reason?: string
   hold?: Hold
-  /** How many wait for their time, also by what gives it, and for how long the next one does. */
+  /** The deliveries that are not due: their number, also by kind, and the milliseconds until the next one is. */
   later?: { count: number, kinds: Readonly<Record<Deferral['kind'], number>>, next: number }
 }
 
-/** What waits to be sent later. */
+/** The deferred deliveries that wait or are being sent. */
 export interface Backlog {
   size: number
-  /** Since when the first of it could have been sent, in milliseconds since the epoch; after a restart, since then. */
+  /** Since when the oldest has been due, in milliseconds since the epoch; counted from the last restart. */
   oldest?: number
 }
 
 /**
- * The state of a lane.
+ * Describes a lane.
  *
- * @param next how long until the time of the next one comes that waits for its time, in milliseconds
- * @returns `undefined` where nothing waits in it and nothing keeps it
+ * @param next the time until the next deferred delivery is due, in milliseconds
+ * @returns `undefined` for an empty lane without pause or hold
  */
 export function stateOf(lane: Lane, gates: Gates, clock: Clock, isOnline: boolean, next: number): LaneState | undefined {
   const { name: queue, bot, target, places, leaving, later, first } = lane
@@ -60,7 +57,7 @@ export function stateOf(lane: Lane, gates: Gates, clock: Clock, isOnline: boolea
   }
 }
 
-/** What waits to be sent later, in all lanes. */
+/** Counts the deferred deliveries of all lanes. Scheduled ones do not count. */
 export function backlogOf(lanes: Iterable<Lane>, clock: Clock): Backlog {
   const backlog: Backlog = { size: 0 }
   const offset = clock.wall() - clock.now()
@@ -69,19 +66,19 @@ export function backlogOf(lanes: Iterable<Lane>, clock: Clock): Backlog {
       const { active: { delivery: { deferred } }, since } = place
       if (!deferred || isScheduled(place)) continue
       backlog.size++
-      // What waits for its time is not late.
+      // A delivery that is not due is not late.
       if (since !== undefined) backlog.oldest = Math.min(backlog.oldest ?? Infinity, offset + since)
     }
   }
   return backlog
 }
 
-/** How many wait in a lane; what is ordered for later does not. */
+/** How many deliveries wait in a lane, except scheduled ones. */
 export function waitingIn({ places }: Lane): number {
   return places.filter(place => !isScheduled(place)).length
 }
 
-/** What those wait for that wait for their time. */
+/** Counts deliveries that are not due by what they wait for. */
 function countKinds(later: readonly Place[]): Record<Deferral['kind'], number> {
   const kinds = { scheduled: 0, quiet: 0, digest: 0 }
   for (const { deferral } of later) if (deferral) kinds[deferral.kind]++

@@ -5,43 +5,43 @@ import type { Delivery } from './delivery'
 import type { Deferral, Gated } from './gates'
 import type { Delay } from './options'
 
-/** A delivery in the line of a lane. */
+/** A place in the line of a lane. */
 export interface Place {
   readonly active: Active
-  /** Until when its caller waits for its turn, on the monotonic clock. */
+  /** Until when the caller waits for its turn, on the monotonic clock. */
   readonly until?: number | undefined
-  /** Aborted when its caller has gone away. */
+  /** Gives a signal that is aborted when the caller disconnects. Only asked for if the delivery has to wait. */
   readonly signal?: (() => AbortSignal) | undefined
-  /** The same, once it waits. */
+  /** That signal, once the delivery waits. */
   gone?: AbortSignal | undefined
-  /** Nothing leaves from here before the delivery is saved. */
+  /** Whether the journal has the delivery. It does not leave before. */
   isSaved: boolean
-  /** Since when its time has come, on the monotonic clock; absent as long as it has not. */
+  /** Since when the delivery is due, on the monotonic clock; absent while it is not. */
   since?: number | undefined
-  /** What its time is, as long as it has not come. */
+  /** Why the delivery is not due yet, and when it will be. */
   deferral?: Deferral | undefined
-  /** Whether it leaves by itself, because a digest with it was refused. */
+  /** Whether it leaves by itself, after a digest with it was refused. */
   isAlone?: boolean
-  /** The places of those that leave in it, where it is a digest of this process. */
+  /** The places of the members, if the delivery is a digest made by this process. */
   members?: readonly Place[]
 }
 
-/** The line of what goes to one target through one bot, in the order of acceptance. */
+/** The deliveries to one target through one bot, in the order of acceptance. */
 export class Lane implements Gated {
   readonly name: string
   readonly bot: string
   readonly target: Target
-  /** Those that wait. One whose time has not come holds nothing up. */
+  /** The waiting deliveries. One that is not due does not block those behind it. */
   places: Place[] = []
-  /** The one that is on its way. */
+  /** The delivery that is being sent. */
   leaving: Place | undefined
-  /** Whether something was to be sent here, and not only a notice heard. */
+  /** Whether a delivery ever entered the lane; a notice of the platform makes a lane as well. */
   isWanted = false
-  /** Why what waits is late, until that has left. */
+  /** Why the waiting deliveries are late, until they have left. */
   delay: Delay | undefined
-  /** Before which time on the monotonic clock its head is not tried again. */
+  /** When the head may be tried again, on the monotonic clock. */
   againAt = -Infinity
-  /** Cancels the timer of its next look. */
+  /** Cancels the timer of the next advance. */
   cancel: () => void = () => undefined
 
   constructor({ bot, target }: Pick<Delivery, 'bot' | 'target'>) {
@@ -60,35 +60,35 @@ export class Lane implements Gated {
     return this.places.findLast(({ active }) => active.delivery.id === id)
   }
 
-  /** Takes those out that are wanted. */
+  /** Removes and returns the matching places. */
   takeOut(isWanted: (place: Place) => boolean): Place[] {
     const taken = new Set(this.places.filter(isWanted))
     if (taken.size > 0) this.places = this.places.filter(place => !taken.has(place))
     return [...taken]
   }
 
-  /** The one that is on its way, or the next one whose time has come. */
+  /** The delivery that is being sent, or else the first due one. */
   get first(): Place | undefined {
     return this.leaving ?? this.places.find(({ since }) => since !== undefined)
   }
 
-  /** Those whose time has not come. */
+  /** The deliveries that are not due. */
   get later(): Place[] {
     return this.places.filter(({ since }) => since === undefined)
   }
 }
 
-/** Whether the time has still to come that a delivery was ordered for. */
+/** Whether a delivery waits for the time given by its request. */
 export function isScheduled({ deferral }: Place): boolean {
   return deferral?.kind === 'scheduled'
 }
 
-/** The name of the lane of what goes to a target through a bot. */
+/** The name of the lane to a target through a bot. */
 export function laneOf({ bot, target }: Pick<Delivery, 'bot' | 'target'>): string {
   return `${bot}/${writeTarget(target)}`
 }
 
-/** The bot and the target of a lane; `undefined` for what is no name of a lane. */
+/** Parses the name of a lane; `undefined` for any other text. */
 export function readLane(name: string): { bot: string, target: Target } | undefined {
   const [, bot, written = ''] = /^(.*?)\/((?:group|private):.*)$/s.exec(name) ?? []
   const target = readTarget(written)

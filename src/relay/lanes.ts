@@ -11,47 +11,48 @@ import type { Delay } from './options'
 import { currentRung, hasNextRung, nextRung } from './route'
 import { send, type SendContext, type SendEnd } from './send'
 
-/** How a delivery waits for its turn. */
+/** The terms on which a delivery waits in its lane. */
 export interface Waiting {
-  /** Aborted when its caller has gone away. */
+  /** Aborted when the caller disconnects. */
   signal?: (() => AbortSignal) | undefined
-  /** How long its caller waits for its turn, in milliseconds. */
+  /** How long the caller waits for the turn of its message, in milliseconds. */
   patience?: number | undefined
-  /** Whether it was accepted before, and can go nowhere else: then it finds a place in a full lane as well. */
+  /** An accepted delivery with no other route: it may enter a full lane. */
   isAccepted?: boolean
-  /** Why it is late, and may leave in a digest with others that are. */
+  /** Why the delivery is late. Late deliveries may leave together, in a digest. */
   delay?: Delay | undefined
 }
 
-/** Why a delivery waits no longer, and whether it ends although there may be a further way. */
-interface Over { error: RelayError, isFinal: boolean }
+/** Why a delivery is removed from its line, and whether this ends it even where its route has a fallback. */
+interface Removal { error: RelayError, isFinal: boolean }
 
-/** What holds for all that wait in a lane at one moment: why callers cannot wait there, and the two clocks. */
+/** The state of a lane at one moment: why it refuses callers, and the times of both clocks. */
 interface Moment { refusal: RelayError | undefined, now: number, wall: number }
 
-/** The content of so many deliveries of a lane stays in memory; that of the others is read when their turn comes. */
+/** How many deliveries of a lane keep their content in memory. The others read it from the journal at their turn. */
 const mostLoaded = 20
-/** How many deliveries one digest stands for, at most. */
+/** The most deliveries in one digest. */
 const mostMembers = 500
-/** How often each lane looks who waits no longer, whose time has come, and whether it may go on, in milliseconds. */
+/** How often each lane checks for expired, due and sendable deliveries, in milliseconds. */
 const lookInterval = 1_000
-/** How often it is looked whether an empty lane is still held, in milliseconds. */
+/** How often an empty lane checks its hold, in milliseconds. */
 const emptyLook = 60_000
 
 /**
- * One lane per chat: the line of what goes to one target through one bot, in the order of acceptance, with or without a waiting caller. On
- * each event it advances: it takes out who waits no longer, sends the head once its gate is open, and tells the gate what came of it.
+ * The lanes: one per bot and target. A lane sends its deliveries one at a time, in the order of acceptance, whether or not their callers
+ * wait. On each event a lane advances: it removes expired deliveries, sends the head once its gate is open, and reports the result to the
+ * gate.
  *
- * | the lane is | until                                  | a deferred delivery | a caller                         |
- * | ----------- | -------------------------------------- | ------------------- | -------------------------------- |
- * | free        |                                        | leaves              | leaves                           |
- * | busy        | what is leaving has ended              | waits               | waits                            |
- * | closed      | its gate opens (`gates.ts`)            | waits               | is refused, also when it waits   |
- * | offline     | the bot is online                      | waits               | is refused, also when it waits   |
- * | without     | the data store is there, and ours      | waits               | is refused behind one that waits |
+ * | the lane is  | until                                   | a deferred delivery | a caller                             |
+ * | ------------ | --------------------------------------- | ------------------- | ------------------------------------ |
+ * | free         |                                         | leaves              | leaves                               |
+ * | busy         | the present send ends                   | waits               | waits                                |
+ * | closed       | its gate opens (`gates.ts`)             | waits               | is refused, even if already waiting  |
+ * | offline      | the bot is online                       | waits               | is refused, even if already waiting  |
+ * | without data | this relay owns a store that answers    | waits               | is refused behind a deferred one     |
  *
- * The head is the first whose time has come: what is ordered for later, or must wait for quiet hours or a digest, holds nothing up.
- * Deferred texts at the head that have a digest, or are late, leave as one (`digest.ts`).
+ * The head is the first delivery that is due. Scheduled deliveries, and those waiting for quiet hours or a digest, do not block the others.
+ * Deferred texts at the head leave as one message if they have a digest or are late (`digest.ts`).
  */
 export class Lanes {
   private readonly lanes = new Map<string, Lane>()
@@ -60,7 +61,7 @@ export class Lanes {
 
   constructor(private readonly context: SendContext) {
     const { port, clock, gates } = context
-    // What a lane was paused or held for before a reload is still told, and ends.
+    // Pauses and holds from before a reload still count, show, and end.
     for (const at of gates.names().map(readLane)) if (at) this.advance(this.open(at, true))
     const unwatch = port.onOnline(bot => {
       gates.online(bot)
@@ -76,9 +77,9 @@ export class Lanes {
   }
 
   /**
-   * Takes a place at the end of the lane of a delivery. Nothing leaves from it before `saved`, where the delivery must last.
+   * Appends a delivery to its lane. A delivery that must last does not leave before `saved` is called.
    *
-   * @throws RelayError `queue-full`, `stopping`, or why a caller cannot wait there
+   * @throws RelayError `queue-full`, `stopping`, or the reason why the lane refuses callers
    */
   enter(active: Active, { patience = Infinity, isAccepted, signal, delay }: Waiting = {}): void {
     const { clock } = this.context
@@ -99,7 +100,7 @@ export class Lanes {
     this.advance(lane, place)
   }
 
-  /** Whether something is before a delivery in its lane after which the time of its digest begins. */
+  /** Whether an earlier delivery in the lane will start the digest interval that this delivery then has to wait for. */
   awaitsDigest(delivery: Delivery): boolean {
     const digest = digestOf(delivery)
     if (digest === undefined) return false
@@ -107,7 +108,7 @@ export class Lanes {
     return [...leaving ? [leaving] : [], ...places].some(({ active }) => digestOf(active.delivery) === digest)
   }
 
-  /** The delivery is on disk: it may leave. */
+  /** The journal has the delivery: it may leave. */
   saved(active: Active): void {
     const lane = this.open(active.delivery)
     const place = lane.find(active.delivery.id)
@@ -117,19 +118,19 @@ export class Lanes {
     this.advance(lane, place)
   }
 
-  /** Puts a delivery that the journal has at its place in the order. */
+  /** Inserts a delivery from the journal at its place in the order. */
   join(active: Active): void {
     const lane = this.open(active.delivery, true)
     lane.put({ active, isSaved: true })
     lane.delay ??= 'restarted'
-    // Those behind it come right after it, and may leave with it.
+    // Deliveries behind it join in the same turn of the event loop, and may leave in the same digest.
     this.lookAfter(lane, 0)
   }
 
   /**
-   * Takes a delivery out of its line.
+   * Removes a waiting delivery from its lane.
    *
-   * @returns whether it waited there; what is leaving does not
+   * @returns whether the delivery was waiting; one that is being sent is not
    */
   leave({ id, bot, target }: Pick<Delivery, 'id' | 'bot' | 'target'>): boolean {
     const lane = this.open({ bot, target })
@@ -138,7 +139,7 @@ export class Lanes {
     return place !== undefined
   }
 
-  /** The lanes in which something waits, or that are paused or held, except chats that nothing was to be sent to. */
+  /** The lanes that are not empty, or are paused or held. Chats known only from notices of the platform are left out. */
   states(): LaneState[] {
     const { chats, clock, gates } = this.context
     return [...this.lanes.values()].filter(({ isWanted, name }) => isWanted || chats.knows(name)).flatMap(lane => {
@@ -147,12 +148,12 @@ export class Lanes {
     })
   }
 
-  /** What waits to be sent later, in all lanes. */
+  /** The deferred deliveries of all lanes. */
   backlog(): Backlog {
     return backlogOf(this.lanes.values(), this.context.clock)
   }
 
-  /** Ends what keeps a lane from sending. A lane whose chat the platform still calls closed is held again. */
+  /** Ends the pause or hold of a lane. If the platform still reports the chat as closed, the lane is held again. */
   async resume(name: string): Promise<void> {
     const lane = this.lanes.get(name)
     const { gates, port } = this.context
@@ -165,23 +166,23 @@ export class Lanes {
   }
 
   /**
-   * Ends everything that waits in a lane for this reason.
+   * Ends every delivery waiting in a lane with this error.
    *
-   * @returns how many there were
+   * @returns their number
    */
   async drop(name: string, error: RelayError): Promise<number> {
     const places = this.lanes.get(name)?.takeOut(({ isSaved }) => isSaved) ?? []
-    await Promise.all(places.map(place => this.give(place, { error, isFinal: true })))
+    await Promise.all(places.map(place => this.remove(place, { error, isFinal: true })))
     return places.length
   }
 
-  /** Refuses the callers that wait, and takes nothing more. What is deferred stays in the journal. */
+  /** Refuses waiting and new callers. Deferred deliveries stay in the journal. */
   close(): void {
     for (const end of this.endWatches) end()
     for (const lane of this.lanes.values()) this.advance(lane)
   }
 
-  /** Resolves once nothing is leaving any more. */
+  /** Resolves once no send is under way. */
   async idle(): Promise<void> {
     await Promise.all(this.working)
   }
@@ -202,11 +203,11 @@ export class Lanes {
     return (isScheduled(place) ? lane.later.length : waitingIn(lane)) >= this.context.lane.capacity
   }
 
-  /** Whether the time of a place has come; its waiting begins then. Quiet hours may have begun while it was in the line. */
+  /** Whether a delivery is due: its waiting time counts from then on. Quiet hours may begin while it is in the line. */
   private isDue({ name }: Lane, place: Place): boolean {
     const { clock, gates } = this.context
     const { active: { delivery }, deferral, isAlone } = place
-    // A caller waits for no such time, and what has begun to leave is brought to its end.
+    // Nothing defers a message whose caller waits, or of which a part may have arrived.
     const mayWait = delivery.deferred && delivery.state !== 'sending'
     const isKnown = deferral !== undefined && deferral.kind !== 'digest' && deferral.until > clock.wall()
     if (!isKnown) place.deferral = mayWait ? gates.deferral(name, delivery, isAlone) : undefined
@@ -214,21 +215,21 @@ export class Lanes {
     return place.deferral === undefined
   }
 
-  /** How long until the time of one of those comes that wait for theirs, in milliseconds. */
+  /** The time until the next deferred delivery is due, in milliseconds. */
   private untilDue(lane: Lane): number {
     const wall = this.context.clock.wall()
     return lane.later.reduce((least, place) => Math.min(least, this.isDue(lane, place) ? 0 : (place.deferral?.until ?? 0) - wall), Infinity)
   }
 
-  /** How long until the head of a lane may be tried, in milliseconds. */
+  /** The time until a lane may try its head, in milliseconds. */
   private rest(lane: Lane, { active: { delivery: { deferred } } }: Place): number {
     const { clock, deliveries, gates } = this.context
     const isKept = deferred && !deliveries.mayCall({ mustLast: true })
-    // It is told when its bot is online.
+    // An event announces that the bot is online; the interval is for lost events.
     return Math.max(gates.rest(lane), isKept ? lookInterval : 0, this.isOnline(lane) ? 0 : lookInterval, lane.againAt - clock.now())
   }
 
-  /** The platform reports that it has closed a chat, or opened it again. */
+  /** The platform reports that a chat is closed, or open again. */
   private onChat(lane: Lane, closure: Closure | 'open'): void {
     const { gates } = this.context
     if (closure === 'open') {
@@ -240,18 +241,18 @@ export class Lanes {
   }
 
   /**
-   * Takes out who waits no longer, and sends the head as soon as that may be.
+   * Removes expired deliveries, then sends the head or sets a timer for it.
    *
-   * @param entered the delivery that has come, which changes nothing for those that wait
+   * @param entered the new delivery, if that is the event: only this one can have expired
    */
   private advance(lane: Lane, entered?: Place): void {
     const { clock, gates } = this.context
-    // It may have been forgotten while the platform was asked, and another one made since.
+    // An empty lane may have been dropped, and made anew, while the platform was asked.
     if (this.lanes.get(lane.name) !== lane) return
     lane.cancel()
     this.sift(lane, entered ? [entered] : lane.places)
     if (this.isClosed || lane.leaving) return
-    // A message that left meanwhile may have begun the time of a digest, and quiet hours may have begun.
+    // A send may have started a digest interval since, and quiet hours may have begun.
     const head = lane.places.find(place => this.isDue(lane, place))
     if (!head) {
       lane.delay = undefined
@@ -262,7 +263,7 @@ export class Lanes {
     if (!head.isSaved) return
     const rest = this.rest(lane, head)
     if (rest === 0) {
-      // One that has waited is looked at before it leaves.
+      // A head that has waited is checked for expiry before it leaves.
       if (!entered || head === entered) this.begin(lane, head)
       else this.advance(lane)
       return
@@ -278,43 +279,43 @@ export class Lanes {
   }
 
   /**
-   * Takes those out that wait no longer.
+   * Removes the deliveries that are to wait no longer.
    *
-   * @param places which of them are looked at
-   * @param reason why callers cannot wait, where that is not a fact of the lane
+   * @param places the ones to check
+   * @param reason overrides the lane's own reason to refuse callers
    */
   private sift(lane: Lane, places: readonly Place[], reason?: RelayError): void {
     if (places.length === 0) return
     const { clock } = this.context
     const moment: Moment = { refusal: reason ?? this.refusal(lane), now: clock.now(), wall: clock.wall() }
-    const over = new Map<Place, Over>()
+    const removals = new Map<Place, Removal>()
     for (const place of places) {
-      const why = this.whyOver(lane, place, moment)
-      if (why) over.set(place, why)
+      const removal = this.removalOf(lane, place, moment)
+      if (removal) removals.set(place, removal)
     }
-    if (over.size > 0) lane.takeOut(place => over.has(place))
-    for (const [place, why] of over) void this.give(place, why)
+    if (removals.size > 0) lane.takeOut(place => removals.has(place))
+    for (const [place, removal] of removals) void this.remove(place, removal)
   }
 
-  /** Why a delivery waits no longer. What is not saved yet waits for that. */
-  private whyOver(lane: Lane, place: Place, { refusal, now, wall }: Moment): Over | undefined {
-    // It has waited since its time came.
+  /** Why a delivery is to wait no longer. One that is being saved always waits for the journal. */
+  private removalOf(lane: Lane, place: Place, { refusal, now, wall }: Moment): Removal | undefined {
+    // `isDue` notes since when a delivery has been due.
     if (place.since === undefined) this.isDue(lane, place)
     const { active: { delivery }, isSaved, since, until = Infinity, gone } = place
     const { deferred, flow: { route } } = delivery
-    // What is deferred outlives a stop.
+    // A deferred delivery outlives a stop.
     if (!isSaved || (deferred && this.isClosed)) return
     if (isOverdue(delivery, wall) || until <= now) return { error: new RelayError('expired'), isFinal: true }
     if (gone?.aborted) return { error: new RelayError('unsent', 'the caller went away while its message was waiting'), isFinal: true }
     if (!deferred) return refusal && { error: refusal, isFinal: this.isClosed }
     if (!route || since === undefined) return
-    // It goes on by its next way once it has waited for long enough, or its account will not be back by itself.
+    // A fallback takes over after the time of the route, or at once where the account needs a person.
     if (now - since < route.after && !isLoggedOut(this.context.port.find(lane.bot))) return
     const error = refusal ?? new RelayError('unsent', 'it waited for too long: nothing was sent')
     return nextRung(delivery, failRest(delivery, error), wall) && { error, isFinal: false }
   }
 
-  /** Why callers cannot wait in a lane: its gate is closed, its bot is offline, or what is before them waits for the data store. */
+  /** Why a lane refuses callers: its gate is closed, its bot is offline, or the delivery before them waits for the data store. */
   private refusal(lane: Lane): RelayError | undefined {
     const { deliveries, gates, port } = this.context
     if (this.isClosed) return new RelayError('stopping')
@@ -324,7 +325,7 @@ export class Lanes {
   }
 
   private begin(lane: Lane, head: Place): void {
-    // A caller who waits is counted by its door. What nobody waits for does not begin before a stop.
+    // The doors count the requests of waiting callers. A deferred delivery does not start while the relay stops.
     const isCounted = head.active.delivery.deferred
     const leave = isCounted ? this.context.enter() : undefined
     if (isCounted && !leave) return
@@ -343,7 +344,7 @@ export class Lanes {
     this.working.add(work)
   }
 
-  /** @returns whether the head has ended, or left this lane; otherwise it is tried again */
+  /** @returns whether the head has ended or left this lane; otherwise the lane tries it again */
   private async work(lane: Lane, head: Place): Promise<boolean> {
     const { context, context: { clock, gates, logger, port } } = this
     try {
@@ -358,7 +359,7 @@ export class Lanes {
       }
       return await this.conclude(lane, head, active, end)
     } catch (error) {
-      // The journal does not answer, or this relay has lost it.
+      // The journal does not answer, or another relay owns it now.
       this.sift(lane, lane.places, new RelayError('store-down'))
       const { id } = head.active.delivery
       if (!context.stop.aborted) logger.warn('%s', `${id} waits: ${error instanceof RelayError ? error.message : nameOfError(error)}`)
@@ -366,7 +367,7 @@ export class Lanes {
     }
   }
 
-  /** The delivery whose turn has come: a digest, where several can leave as one. */
+  /** The delivery to send: the head, or a digest of the head and others. */
   private async take(lane: Lane, head: Place, account: Account): Promise<Active> {
     const { context, context: { clock, digest: { backlog } } } = this
     const isFit = (place: Place): boolean => {
@@ -378,7 +379,7 @@ export class Lanes {
     const delay = backlog > 0 && run.length > backlog ? lane.delay : undefined
     const members = delay ? run : takeWhile(run, ({ active }) => joins(active.delivery, undefined))
     if (members.length < 2) return head.active
-    // What is leaving cannot be withdrawn.
+    // Out of the line, the members cannot be withdrawn any more.
     const taken = new Set(members)
     lane.takeOut(place => taken.has(place))
     try {
@@ -392,10 +393,10 @@ export class Lanes {
   }
 
   /**
-   * A digest could not leave: its members take their places again.
+   * Returns the members of a digest that could not leave to their places.
    *
-   * @param isAlone whether each leaves by itself
-   * @param reason why nothing leaves to this chat any more; then they go on by their next ways, or end
+   * @param isAlone whether each of them leaves by itself from now on
+   * @param reason why the chat takes nothing any more: the members fall back to their next routes, or end
    */
   private async dissolve(
     lane: Lane, { delivery }: Active, members: readonly Active[], isAlone: boolean, reason?: RelayError,
@@ -404,12 +405,16 @@ export class Lanes {
     await this.context.deliveries.withdraw(delivery).catch(() => undefined)
     for (const member of places) {
       member.isAlone = isAlone
-      if (reason) await this.give(member, { error: reason, isFinal: false })
+      if (reason) await this.remove(member, { error: reason, isFinal: false })
       else lane.put(member)
     }
   }
 
-  /** @returns as `work`; a deferred delivery waits on where nothing of it could leave now */
+  /**
+   * Ends a delivery after its send, or has it wait again: a deferred one does where it could not leave for now.
+   *
+   * @returns as `work`
+   */
   private async conclude(lane: Lane, head: Place, active: Active, { results, failure }: SendEnd): Promise<boolean> {
     const { chats, deliveries, gates, stop, digest: { backlog } } = this.context
     const { id, flow, deferred } = active.delivery
@@ -422,7 +427,7 @@ export class Lanes {
     }
     const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
     const { last } = failure ?? {}
-    // A caller who comes first tries for itself.
+    // A caller at the head may try for itself: only deferred deliveries close the lane.
     if (waits && last?.causeId === 'unreachable') gates.close(lane.name, { cause: last.causeId, until: null })
     if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(lane, lane.places, last.toRelayError())
     if (members.length > 0 && !mayHaveArrived && !stop.aborted) {
@@ -434,21 +439,21 @@ export class Lanes {
     if (waits) {
       await deliveries.postpone(active, results)
     } else {
-      const left = flow.route && !stop.aborted ? await this.moveOn(head, results) : results
+      const left = flow.route && !stop.aborted ? await this.fallBack(head, results) : results
       if (left) await deliveries.end(active, left)
       if (left && !deliveries.get(id)) chats.written(lane.name, id, left)
     }
     return !waits
   }
 
-  /** A delivery goes on by its next way, or ends. Where the database does not answer, it takes its place again. */
-  private async give(place: Place, { error, isFinal }: Over): Promise<void> {
+  /** Ends a delivery that was removed from its line, or has it fall back. If the database does not answer, its place is restored. */
+  private async remove(place: Place, { error, isFinal }: Removal): Promise<void> {
     const { active, active: { delivery } } = place
     try {
-      // Its caller may not wait for its end yet.
+      // The caller starts to wait for the end only after `enter` returns.
       await Promise.resolve()
       const results = failRest(delivery, error)
-      const left = isFinal ? results : await this.moveOn(place, results)
+      const left = isFinal ? results : await this.fallBack(place, results)
       if (left) await this.context.deliveries.end(active, left, delivery.deferred || left !== results ? undefined : error)
     } catch {
       const lane = this.open(delivery)
@@ -458,15 +463,15 @@ export class Lanes {
   }
 
   /**
-   * Has a delivery go on by its next way.
+   * Moves a delivery to the next route that accepts it.
    *
-   * @param results what has become of it by the present one
-   * @returns how it ends, where there is no further way that takes it: `results` themselves where there is none at all
+   * @param results the results of the present route
+   * @returns the results to end with if no route accepts it; the same `results` if there is no further route
    */
-  private async moveOn({ active, until = Infinity, signal }: Place, results: Results): Promise<Results | undefined> {
+  private async fallBack({ active, until = Infinity, signal }: Place, results: Results): Promise<Results | undefined> {
     const { clock, deliveries, port } = this.context
     const { delivery } = active
-    // What waited together comes together.
+    // Late deliveries leave together on the fallback as well.
     const delay = !delivery.deferred ? undefined : port.find(delivery.bot)?.isOnline ? 'closed' : 'offline'
     let end = results
     for (let change = nextRung(delivery, end, clock.wall()); change; change = nextRung(delivery, end, clock.wall())) {
@@ -495,7 +500,7 @@ export class Lanes {
     return end
   }
 
-  /** Looks who has waited for too long, also where a lane cannot go on, and forgets the lanes that are empty. */
+  /** Advances every lane, also those that cannot send, and drops the empty ones. */
   private tick(): void {
     const { gates } = this.context
     for (const lane of this.lanes.values()) {
@@ -508,7 +513,7 @@ export class Lanes {
     }
   }
 
-  /** Ends the hold of an empty lane after a while, unless the platform says that its chat is closed: no try would do so. */
+  /** Ends the hold of an empty lane after a while, unless the platform still reports its chat as closed: there is no send to end it. */
   private async look(lane: Lane): Promise<void> {
     const { port, gates } = this.context
     const account = port.find(lane.bot)
@@ -523,15 +528,15 @@ export class Lanes {
   }
 }
 
-/** Why an account sends nothing until a person changes something. */
+/** The causes that keep an account offline until a person acts. */
 const goneCauses = [causes['logged-out'], causes.kicked, causes['token-refused'], causes['bot-removed']]
 
-/** Whether an account is logged out: it will not be back by itself. One that is not there may only not be there yet. */
+/** Whether an account stays offline until a person acts. A missing account may still be loading. */
 function isLoggedOut(account: Account | undefined): boolean {
   return account?.isOnline === false && goneCauses.some(({ en }) => account.health.cause?.startsWith(en))
 }
 
-/** The elements before the first one that is not wanted. */
+/** The leading elements that satisfy a predicate. */
 function takeWhile<T>(list: readonly T[], isWanted: (element: T) => boolean): T[] {
   const end = list.findIndex(element => !isWanted(element))
   return list.slice(0, end < 0 ? list.length : end)

@@ -2,20 +2,19 @@ import type { Limit } from '../platform/port'
 import type { Clock } from './clock'
 
 /**
- * Until when platforms want no further calls, because too many came: for one chat, or for all chats of an account. It outlives a reload of
- * the plugin.
+ * The rate limits that platforms have answered with, for one chat or for all chats of an account. They survive a reload of the plugin.
  */
 export class Limits {
-  /** On the monotonic clock, by chats and by the `sid` of bots. */
+  /** The ends of limits on the monotonic clock, by chat or by the `sid` of a bot. */
   private readonly ends = new Map<string, number>()
 
   constructor(private readonly clock: Clock) {}
 
   /**
-   * A platform has limited an account.
+   * Notes a limit.
    *
-   * @param bot its `sid`
-   * @param lane its name
+   * @param bot the `sid` of the account
+   * @param lane the name of the lane
    */
   note(bot: string, lane: string, { scope, after }: Limit): void {
     const now = this.clock.now()
@@ -24,7 +23,7 @@ export class Limits {
     this.ends.set(name, Math.max(this.ends.get(name) ?? 0, now + after))
   }
 
-  /** For how long nothing may be called, in milliseconds. */
+  /** The time until the next call is allowed, in milliseconds. */
   rest(bot: string, lane: string): number {
     if (this.ends.size === 0) return 0
     const end = Math.max(this.ends.get(bot) ?? 0, this.ends.get(chatOf(lane)) ?? 0)

@@ -4,28 +4,28 @@ import type { Item, LongText, MessageRequest, ParsedItem, TextItem } from '../me
 import { maxItems } from '../message/parse'
 import type { Account } from '../platform/port'
 
-/** How many characters a platform is taken to accept in a message where that is not known. */
+/** The assumed longest message of a platform whose limit is not known, in characters. */
 const usualLength = 4000
-/** How much of a long text stands before its file, in characters. */
+/** How much of a long text is sent before its file, in characters. */
 const excerptLength = 1000
-/** A text that would take more messages leaves as a file, or not at all. */
+/** The most messages of one text. A longer text leaves as a file, or is refused. */
 const mostParts = 50
 const tooLong = `the text is too long for this chat: it would take more than ${mostParts} messages`
 const labelLength = `(${mostParts}/${mostParts})\n`.length
 
-/** The files of texts: the targets of a request share them. */
+/** The files made of texts. All targets of a request share them. */
 const files = new WeakMap<TextItem, Item>()
 
-/** The most characters in a message of an account, in UTF-16 units. */
+/** The longest message of an account, in UTF-16 units. */
 export function longestText({ longestText }: Pick<Account, 'longestText'>): number {
   return Number.isFinite(longestText) ? longestText : usualLength
 }
 
 /**
- * Makes texts that are too long for the platform ones that it takes.
+ * Replaces texts that are too long for a platform by parts, or by an excerpt and a file.
  *
- * @param setting comes before what the door of the request does
- * @returns the request itself where nothing is too long
+ * @param setting overrides the form that the door of the request asks for
+ * @returns the same request if no text is too long
  * @throws RelayError `bad-request`
  */
 export function fitTexts(
@@ -48,7 +48,7 @@ export function fitTexts(
   return { ...request, items, mode: request.longText ? 'batch' : request.mode }
 }
 
-/** Some platforms have a text that is sent as it is divided: a long log must not fill a chat with hundreds of messages. */
+/** Refuses texts that would fill a chat with messages: on some platforms, Koishi's adapter divides a long text. */
 function refuseFloods(request: MessageRequest, { longestText }: Pick<Account, 'longestText'>): MessageRequest {
   const isFlood = (item: ParsedItem): boolean => 'text' in item && item.text.length > mostParts * longestText
   if (!request.items.some(isFlood)) return request
@@ -65,7 +65,7 @@ function fileOf(item: TextItem): Item {
   return file
 }
 
-/** The first lines of a long text, or as much of the very first as there is room for. Blanks before them are left out. */
+/** The first lines of a long text, or the start of the first line if it is too long. Leading blanks are left out. */
 export function excerptOf(text: string, most = excerptLength): string {
   const start = text.trimStart()
   const head = start.slice(0, Math.min(most, excerptLength)).replace(/[\uD800-\uDBFF]$/, '')

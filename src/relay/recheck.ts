@@ -7,7 +7,7 @@ import { again, isOverdue, type Change, type Delivery } from './delivery'
 import { laneOf } from './lane'
 import type { Lanes, Waiting } from './lanes'
 import { openMessage } from './send'
-import { takeBack } from './thread'
+import { recallReplaced } from './thread'
 
 /** When a delivery without an answer is looked for again, in milliseconds after its end; and once more when it has settled. */
 const looks = [60_000, 5 * 60_000]
@@ -71,7 +71,7 @@ export class Recheck {
       const wanted = { account, target: delivery.target, chat, call, ...await openMessage(this.context, active, open, account) }
       const finding = await lookUps.look(wanted)
       if (finding.kind === 'found') {
-        await takeBack(this.context, active, account, open.indices)
+        await recallReplaced(this.context, active, account, open.indices)
         await deliveries.correct(active, open.indices, toSent(finding, open.likeness))
       } else mayRepeat &&= finding.repeatableUntil > clock.now()
     }

@@ -5,22 +5,22 @@ import { writeAddress } from '../message/target'
 import { outcomeOf, type Change, type Delivery, type Results } from './delivery'
 import type { RouteState, RungEnd } from './flow'
 
-/** The way by which a delivery with several goes now. */
+/** The present rung of a route. */
 export function currentRung({ rungs, index }: RouteState): Address | undefined {
   return rungs[index]
 }
 
-/** Whether there is a further way. */
+/** Whether a route has a further rung. */
 export function hasNextRung(route: RouteState | undefined): boolean {
   return route !== undefined && route.index + 1 < route.rungs.length
 }
 
 /**
- * How a delivery goes on by its next way; `undefined` where it ends here: this is the last way, something has arrived, or it may have and
- * the name does not say to go on after that. Of a batch, nothing may have arrived at all.
+ * The change by which a delivery falls back to its next rung. `undefined` if it ends here: at the last rung, after an item has arrived, or
+ * after one that may have, unless the route says to go on. A batch never falls back once an item may have arrived.
  *
- * @param results what has become of its items by the present way
- * @param at when that has ended, in milliseconds since the epoch
+ * @param results the results of the present rung
+ * @param at when that ended, in milliseconds since the epoch
  */
 export function nextRung({ flow, mode }: Delivery, results: Results, at: number): Change | undefined {
   const { route } = flow
@@ -36,14 +36,14 @@ export function nextRung({ flow, mode }: Delivery, results: Results, at: number)
   }
 }
 
-function endOf(way: Address, results: Results, at: number): RungEnd {
+function endOf(rung: Address, results: Results, at: number): RungEnd {
   const failed = results.find(result => result?.success === false)
   const reason = failed?.success === false ? failed.error.message : 'nothing was sent'
-  return { target: writeAddress(way), outcome: outcomeOf(failed), reason, at }
+  return { target: writeAddress(rung), outcome: outcomeOf(failed), reason, at }
 }
 
-/** A delivery that is sent again begins with its first way for which there is a bot. What became of a later one stays in its record. */
-export function firstRung({ flow, results, updatedAt }: Delivery, hasBot: (way: Address) => boolean): Change {
+/** The change by which a retried delivery starts at its first rung with a bot. The record keeps the end of a later rung. */
+export function firstRung({ flow, results, updatedAt }: Delivery, hasBot: (rung: Address) => boolean): Change {
   const { route } = flow
   const present = route && currentRung(route)
   const index = Math.max(route?.rungs.findIndex(hasBot) ?? 0, 0)
@@ -59,8 +59,8 @@ const repetition: Readonly<Record<Language, string>> = {
 }
 
 /**
- * The items of a delivery as the present way sends them: after a way that went unanswered, the text begins with a line that says that it
- * may be a repetition.
+ * The items of a delivery for the present rung. After an unanswered rung, the text begins with a line that says that it may be a
+ * repetition.
  */
 export function itemsForRung({ flow: { route, policy } }: Delivery, items: readonly ParsedItem[]): readonly ParsedItem[] {
   if (!route?.past.some(({ outcome }) => outcome === 'unanswered')) return items

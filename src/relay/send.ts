@@ -9,31 +9,31 @@ import { isPassing, unanswered, withArrived, type Delivery, type ItemResult, typ
 import type { Gated, Gates } from './gates'
 import { NotOwner } from './journal'
 import { itemsForRung } from './route'
-import { joinThread, loosen, messageOf, takeBack } from './thread'
+import { joinThread, loosen, messageOf, recallReplaced } from './thread'
 
-/** What a send needs of the rest of the core. */
+/** The parts of the core that a send needs. */
 export interface SendContext extends AttemptContext {
   gates: Gates
 }
 
-/** What a send has shown. */
+/** The result of a send. */
 export interface SendEnd {
   results: Results
-  /** Why the last platform message that failed has not. */
+  /** The last failure of a platform message. */
   failure: SendError | undefined
 }
 
 /** An item that can be sent, with its place in the request. */
 type Ready = PreparedItem & { index: number }
 
-/** A platform message that is to be sent. */
+/** A platform message in the queue of a send. */
 interface Outgoing {
   items: readonly Ready[]
   retries: number
   earlier?: Open
 }
 
-/** Sends what is left of a delivery whose turn has come, combined where items can be combined. */
+/** Sends the items of a delivery that have no result yet, combined into as few platform messages as possible. */
 export async function send(context: SendContext, active: Active, account: Account, lane: Gated): Promise<SendEnd> {
   const { delivery } = active
   const { summary, createdAt } = delivery
@@ -51,15 +51,15 @@ export async function send(context: SendContext, active: Active, account: Accoun
   return { results: withArrived(delivery, results), failure: work.failure }
 }
 
-/** The work on one delivery; results are filled in as they come. */
+/** The state of a send. Results are filled in one by one. */
 interface Work {
   active: Active
   account: Account
   lane: Gated
   results: (ItemResult | undefined)[]
-  /** Whether a platform message has left, or could not: its lane has waited for the first one. */
+  /** Whether a first platform message was tried. The lane has waited for that one; the others wait here. */
   hasLeft: boolean
-  /** Why the last platform message that failed has not arrived. */
+  /** The last failure of a platform message. */
   failure: SendError | undefined
 }
 
@@ -89,21 +89,21 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
     }
     const parts = isRefused ? divide(next.items) : []
     if (parts.length > 1) {
-      // Only the bad items are to fail, so each goes by itself, once.
+      // So that only the bad items fail, each is sent by itself, once.
       queue.unshift(...parts.map(items => ({ items, retries: 0 })))
       continue
     }
     work.failure = failure ?? work.failure
     for (const { index } of next.items) results[index] = result
-    // What is refused because of the target would be refused again, and calls into a closed chat get accounts banned. What could not leave
-    // now, a deferred delivery tries again as a whole.
+    // A closed chat refuses the rest as well, and calls into it get accounts banned. A deferred delivery that cannot leave now is tried
+    // again as a whole.
     const rest: ItemResult = failure && failure.last !== failure ? { success: false, error: failure.last.toRelayError() } : result
     if (!isClosed && !(deferred && isPassing(rest))) continue
     for (const { items, earlier } of queue.splice(0)) for (const { index } of items) results[index] = earlier ? unanswered() : rest
   }
 }
 
-/** Finds out of each item without a result what it takes to send it. */
+/** Prepares the items that have no result yet. */
 async function prepareAll({ media }: AttemptContext, { account, active: { delivery, items = [] }, results }: Work): Promise<Ready[]> {
   const { summary } = delivery
   const ready: Ready[] = []
@@ -135,33 +135,33 @@ async function sendOne(context: SendContext, work: Work, { items, retries, earli
     const sending = { active, results, indices, chat: lane.name, account, message, kind: kindOf(items), settle, retries, earlier }
     const receipt = await attempt(context, sending)
     hasArrived = true
-    await takeBack(context, active, account, indices)
+    await recallReplaced(context, active, account, indices)
     return toSent(receipt, message.likeness)
   } catch (error) {
-    // Another relay has the data store: it finds out what became of this.
+    // The next owner of the data store looks for the message.
     if (error instanceof NotOwner) throw error
     return { success: false, error: error instanceof SendError ? error.toRelayError() : RelayError.from(error) }
   } finally {
     work.hasLeft = true
-    // Of a batch, which may take long, each message counts at once.
+    // A batch may take long: each of its messages counts at once.
     if (hasArrived) gates.arrived(lane)
     gates.left(lane)
   }
 }
 
-/** The items as this account sends them. Those of a delivery with one way were checked when it was accepted. */
+/** The items as this account sends them. Without a route they were checked at acceptance. */
 function itemsFor(account: Account, delivery: Delivery, items: readonly ParsedItem[]): readonly ParsedItem[] {
   if (!delivery.flow.route) return items
   try {
     return account.check(delivery.target, itemsForRung(delivery, items))
   } catch (error) {
-    // The way may be gone from its name since.
+    // The account may no longer accept this target.
     const wrong = RelayError.from(error)
     return items.map(() => wrong)
   }
 }
 
-/** A message that a delivery has left open, for a look-up. */
+/** Builds an open message of a delivery again, for a look-up. */
 export async function openMessage(
   { media, deliveries }: Pick<AttemptContext, 'media' | 'deliveries'>, active: Active, { indices }: Open, account: Account,
 ): Promise<{ message: Message, kind: MessageKind }> {

@@ -9,22 +9,22 @@ import { messageIdsOf, standsFor, threadDeedOf, type Delivery } from './delivery
 import type { ThreadDeed, ThreadLink } from './flow'
 import type { RunningOptions } from './options'
 
-/** For how long what went unanswered may be sent again by itself, in milliseconds. */
+/** How long an unanswered delivery may be sent again by itself, in milliseconds. */
 const day = 24 * 60 * 60 * 1000
-/** For how long messages of a thread belong together, in milliseconds. */
+/** How long a thread goes on after a message, in milliseconds. */
 const lifetime = 7 * day
 
 export interface ThreadContext extends RunningOptions {
   deliveries: Deliveries
 }
 
-/** What decides how a message goes on with its thread. */
+/** The facts that decide how a message joins its thread. */
 export interface Joining {
   mode: ThreadMode
   /** The other deliveries of the thread to the same chat, the oldest first. */
   past: readonly Delivery[]
   wall: number
-  /** How many further calls a message has. */
+  /** How many further calls a message may have. */
   retries: number
   canUpdate: boolean
   canAnswer: (messageId: string) => boolean
@@ -33,8 +33,8 @@ export interface Joining {
 }
 
 /**
- * Decides how a message goes on with its thread: it answers the first message that is there, changes it, or takes the place of the last
- * one. A message that stands for several deliveries is only answered.
+ * Decides how a message joins its thread: it replies to the first existing message, updates it, or replaces the last one. A message that
+ * represents several deliveries is only replied to.
  */
 export function judge(
   { mode, past, wall, retries, canUpdate, canAnswer, recallableFor }: Joining,
@@ -44,7 +44,7 @@ export function judge(
   const [first] = there
   const last = there.at(-1)
   if (!first || !last) return { done: 'new', ids: [] }
-  // What is unanswered may still be carried out, or be called again, and would undo what is done now.
+  // An unanswered delivery may still be carried out or sent again, and would then undo an update made now.
   const isOpen = past.some(({ state, deferred, open, updatedAt }) => (
     state === 'unanswered' && open.some(({ calls, settle }) => wall < updatedAt + (deferred && calls <= retries ? day : settle))
   ))
@@ -60,18 +60,18 @@ function isAlone({ mode, flow: { digest, members } }: Delivery): boolean {
 }
 
 /**
- * Decides how a delivery goes on with its thread, unless that was decided and something of it may have arrived. The decision is on disk
- * before the first call.
+ * Decides how a delivery joins its thread. A decision is final once a message of the delivery may have arrived. The journal has it before
+ * the first call.
  *
- * @param messages the items of the platform messages that are to be sent
- * @throws the error of the database, for what is deferred
+ * @param messages the items of the platform messages to send
+ * @throws the error of the database, for a deferred delivery
  */
 export async function joinThread(
   { clock, deliveries, policy: { retries } }: ThreadContext, active: Active, account: Account,
   messages: readonly (readonly (PreparedItem & { index: number })[])[],
 ): Promise<void> {
   const { delivery: { flow: { thread }, mode, target, open, results }, items = [] } = active
-  // What stands alone on many platforms cannot answer anything.
+  // On many platforms files, videos and voice messages cannot be replies.
   const lead = messages.find(message => isRepeatable(kindOf(message))) ?? messages[0]
   const hasLeft = open.length > 0 || results.some(result => result?.success)
   if (!thread || !lead?.[0] || (thread.done && hasLeft)) return
@@ -95,11 +95,11 @@ function takesReply(account: Account, target: Delivery['target'], messageId: str
   }
 }
 
-/** A platform message of a delivery, as it goes on with its thread. */
+/** Builds a platform message of a delivery, as a reply or an update if its thread asks for one. */
 export function messageOf(
   account: Account, { id, target, flow: { thread, route } }: Delivery, indices: readonly number[], items: readonly LoadedItem[],
 ): Message {
-  // A platform that makes one message of all calls with one name would take the next way for a repeated call.
+  // A platform that deduplicates calls by name must not take the call of a fallback for a repeated one.
   const name = route ? `${nameOf(id, indices)} ${route.index}` : nameOf(id, indices)
   const { done, ids: [earlier] = [] } = linkOf(thread, indices) ?? {}
   if (earlier !== undefined && done === 'updated' && account.update) return account.update(target, earlier, items, name)
@@ -108,9 +108,10 @@ export function messageOf(
 }
 
 /**
- * The platform has refused a message: perhaps only because it answers or changes another one, which is gone or too old.
+ * Weakens the tie of a refused message to its thread: from an update to a reply, then to a new message. The earlier message may be gone or
+ * too old.
  *
- * @returns whether it is worth another call, which does less of that
+ * @returns whether to call again
  */
 export function loosen(deliveries: Deliveries, active: Active, indices: readonly number[]): boolean {
   const link = linkOf(active.delivery.flow.thread, indices)
@@ -120,10 +121,10 @@ export function loosen(deliveries: Deliveries, active: Active, indices: readonly
 }
 
 /**
- * Takes the last message of a thread back, after the one that replaces it has arrived. Where that is refused or gets no answer, both stay.
- * A message may be taken back twice, after a restart.
+ * Recalls the last message of a thread after its replacement has arrived. If the platform refuses or does not answer, both messages stay.
+ * After a restart, a message may be recalled twice.
  */
-export async function takeBack(
+export async function recallReplaced(
   { clock, deliveries, policy: { timeout }, stop }: ThreadContext, active: Active, account: Account, indices: readonly number[],
 ): Promise<void> {
   const link = linkOf(active.delivery.flow.thread, indices)
@@ -134,7 +135,7 @@ export async function takeBack(
   if (!isDone) deliveries.link(active, { ...link, done: 'new', ids: [] })
 }
 
-/** How the message of these items goes on with its thread; `undefined` for one that does not stand for its delivery. */
+/** The thread link of a platform message; `undefined` if another message represents the delivery in its thread. */
 function linkOf(thread: ThreadLink | undefined, indices: readonly number[]): ThreadLink | undefined {
   return thread?.index !== undefined && indices.includes(thread.index) ? thread : undefined
 }
