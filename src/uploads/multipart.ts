@@ -9,7 +9,7 @@ import { RelayError } from '../errors'
 /** A part of a form. */
 export interface FormPart {
   name: string
-  /** As the client wrote it, so it may be empty or hostile; `undefined` when the part is no file. */
+  /** The file name as the client wrote it: it may be empty or hostile. `undefined` if the part is not a file. */
   fileName: string | undefined
   /** Its Content-Type; empty when it has none. */
   type: string
@@ -17,18 +17,18 @@ export interface FormPart {
   content: EventEmitter
 }
 
-/** The headers of a part, in bytes, and a chunk of 64 KiB: formidable collects headers without a bound, some in quadratic time. */
+/** The most bytes of a part's headers, plus a chunk of 64 KiB: formidable collects headers without a limit, some in quadratic time. */
 const maxWithoutContent = 80 * 1024
-/** Most parts of a form: each takes its time, however small it is. */
+/** The most parts of a form: even an empty part takes time. */
 const maxParts = 1000
 
 /**
  * Parses a multipart/form-data body (RFC 7578) with formidable.
  *
  * @param body in chunks of at most 64 KiB
- * @param onPart called for each part in its order, before its content. It may listen to the content, or return the stream that stores the
+ * @param onPart called for each part in order, before its content. It may listen to the content, or return the stream that stores the
  *   part as a file. It may throw.
- * @throws RelayError `bad-request`, `unsupported-type`, `too-large`; the error of `onPart`, and that of the body
+ * @throws RelayError `bad-request`, `unsupported-type`, `too-large`; also errors of `onPart` and of the body
  */
 export async function parseForm(body: Readable, contentType: string, onPart: (part: FormPart) => Writable | undefined): Promise<void> {
   if (!/^\s*multipart\/form-data\s*(?:;|$)/i.test(contentType)) {
@@ -40,19 +40,19 @@ export async function parseForm(body: Readable, contentType: string, onPart: (pa
   let lastContent = 0
   let parts = 0
   const form = new Formidable({
-    // One character per byte: formidable damages a UTF-8 name that two chunks share.
+    // One character per byte: formidable damages a UTF-8 name that is split between two chunks.
     encoding: 'binary',
     allowEmptyFiles: true,
     minFileSize: 0,
-    // formidable would compare it with the size of all files together.
+    // formidable would apply the limit to all files together.
     maxFileSize: Infinity,
     filename: () => 'unused',
     fileWriteStreamHandler: () => file,
   })
   form.onPart = async part => {
-    // The parser goes on with what it has got after it has begun a part.
+    // The parser continues with its present chunk after the start of a part.
     if (form.error) return
-    // It does so before the next chunk comes.
+    // Let the parser finish this chunk before the next one.
     body.pause()
     setImmediate(() => body.resume())
     lastContent = received
@@ -66,7 +66,7 @@ export async function parseForm(body: Readable, contentType: string, onPart: (pa
       if (part.transferEncoding === 'base64') throw new RelayError('unsupported-type', noEncoding)
       const name = Buffer.from(parseParameters(disposition).get('name') ?? '', 'latin1').toString()
       file = onPart({ name, fileName: parseFileName(disposition), type, content: part })
-      // formidable takes a part without a type for a field.
+      // formidable treats a part without a type as a field.
       part.mimetype ||= 'application/octet-stream'
       if (file) await form._handlePart(part)
     } catch (error) {
@@ -77,7 +77,7 @@ export async function parseForm(body: Readable, contentType: string, onPart: (pa
     received = bytes
     if (received - lastContent > maxWithoutContent) form._error(new RelayError('bad-request', 'the headers of a part are too long'))
   })
-  // Without a length formidable takes the body for empty.
+  // Without a length, formidable treats the body as empty.
   const headers = { 'content-type': contentType, 'transfer-encoding': 'chunked' }
   await form.parse(Object.assign(body, { headers })).catch((error: unknown) => {
     throw toRelayError(error)
@@ -97,8 +97,8 @@ function toRelayError(error: unknown): unknown {
 // `; name=value`, the value quoted or not. A quote that is never closed ends with the header.
 const parameter = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:\\"|[^"])*)(?:"|$)|([^;]*))/g
 /**
- * Reads the parameters of a Content-Type or Content-Disposition. Names are in lower case and the first of several holds.
- * In quotes only `\"` is an escape: some clients send a Windows path, and its backslashes are meant.
+ * Reads the parameters of a Content-Type or Content-Disposition. Names are in lower case; the first of several equal ones counts.
+ * In quotes only `\"` is an escape, because some clients send Windows paths with plain backslashes.
  */
 export function parseParameters(header: string): Map<string, string> {
   const parameters = new Map<string, string>()
@@ -109,17 +109,17 @@ export function parseParameters(header: string): Map<string, string> {
   return parameters
 }
 
-/** A console of Chinese Windows gives curl the name of a file in GBK. */
+/** On Chinese Windows, the console passes file names to curl in GBK. */
 function decodeHeader(bytes: Buffer): string {
   return isUtf8(bytes) ? bytes.toString() : new TextDecoder('gbk').decode(bytes)
 }
 
 /**
  * Reads the file name in a Content-Disposition: `filename*` (RFC 5987), which older Python clients send instead of the plain one, else
- * `filename` (RFC 7578, section 4.2). It is what the client wrote, so it may be empty or hostile.
+ * `filename` (RFC 7578, section 4.2). It is as the client wrote it: it may be empty or hostile.
  *
  * @param disposition one character per byte
- * @returns `undefined` when there is none
+ * @returns `undefined` without a name
  */
 export function parseFileName(disposition: string): string | undefined {
   const parameters = parseParameters(decodeHeader(Buffer.from(disposition, 'latin1')))

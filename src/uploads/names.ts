@@ -4,22 +4,22 @@ const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12
 const folder = new RegExp(`^${uuid}$`)
 const temporary = new RegExp(`^\\.message-relay-${uuid}\\.part$`)
 
-/** Name of the file, directly in the upload directory, that an upload is written to until it is complete. */
+/** A name for the temporary file, directly in the upload directory, that an upload is written to until it is complete. */
 export function temporaryName(uuid: string): string {
   return `.message-relay-${uuid}.part`
 }
 
-/** Tells whether {@link temporaryName} gave this name. */
+/** Whether a name is one of {@link temporaryName}. */
 export const isTemporaryName = (name: string): boolean => temporary.test(name)
 
-/** Tells whether this is the name of a folder that holds an uploaded file. */
+/** Whether a name is that of a folder with an uploaded file. */
 export const isFolderName = (name: string): boolean => folder.test(name)
 
-/** Splits a file ID, `<uuid v4>/<name>`; `undefined` for one that no upload can have given. */
+/** Splits a file ID, `<uuid v4>/<name>`; `undefined` if it is not valid. */
 export function parseFileId(id: string): { folder: string, name: string } | undefined {
   const slash = id.indexOf('/')
   const parts = { folder: id.slice(0, slash), name: id.slice(slash + 1) }
-  // A stored name is one that needs no further cleaning. This alone keeps `..`, devices and separators out.
+  // Only names that cleaning leaves unchanged are valid. This keeps `..`, devices and separators out.
   return isFolderName(parts.folder) && safeName(parts.name) === parts.name ? parts : undefined
 }
 
@@ -32,7 +32,7 @@ export function parseExtensions(list: readonly string[]): string[] {
   return [...new Set(extensions)].filter(extension => extension !== '')
 }
 
-/** Tells whether a file name ends in one of the extensions that {@link parseExtensions} gave; an empty list allows all. */
+/** Whether a file name ends in one of the extensions of {@link parseExtensions}. An empty list allows all. */
 export function isAllowed(name: string, extensions: readonly string[]): boolean {
   const lower = name.toLowerCase()
   return extensions.length === 0 || extensions.some(extension => lower.endsWith(`.${extension}`))

@@ -7,7 +7,7 @@ import { parseForm } from './multipart'
 import type { UploadStore } from './store'
 import type { FileLimits, Upload } from './upload'
 
-/** What an upload may be, and how long it may take, in milliseconds. */
+/** The limits of an upload. Times are in milliseconds. */
 export interface ReceiveLimits extends FileLimits {
   /** Longest time without a byte, 30 seconds by default. */
   idleTimeout?: number
@@ -15,24 +15,24 @@ export interface ReceiveLimits extends FileLimits {
   totalTimeout?: number
 }
 
-/** Which parts of a form are taken as text. */
+/** The parts of a form that are read as text. */
 export interface TextLimits {
   isText: (name: string, isFile: boolean) => boolean
-  /** In bytes, for all of them together. */
+  /** The most bytes of all texts together. */
   maxTextSize: number
 }
 
-/** A part of a form: a text as it came with the name of its field, or a file by its ID, each with its Content-Type. */
+/** A part of a form: a text with the name of its field, or a file by its ID, each with its Content-Type. */
 export type ReceivedPart = { name: string, type: string, text: Buffer } | { type: string, id: string }
 
 /**
  * Stores the files of a multipart/form-data body (RFC 7578), all of them or none, and reads its texts.
  *
- * After a failure nothing of the request is on disk. The rest of the body is unread and the stream is paused, so that the caller can
+ * After a failure, nothing of the request is on disk. The rest of the body is unread and its stream paused, so that the caller can
  * discard it with `request.resume()`.
  *
- * @param stop aborted when the relay is stopping
- * @returns the parts in their order, and the names of those that were skipped
+ * @param stop aborted when the relay stops
+ * @returns the parts in order, and the names of skipped ones
  * @throws RelayError `bad-request`, `too-large`, `unsupported-type`, `too-slow`, `stopping`, `storage-full`; other file system errors
  */
 export async function receiveForm(
@@ -72,7 +72,7 @@ export async function receive(request: IncomingMessage, store: UploadStore, limi
   return parts.flatMap(part => 'id' in part ? [part.id] : [])
 }
 
-/** Stores a body as it is, as one file with the name that the client wrote, with the errors of {@link receiveForm}. Returns its ID. */
+/** Stores a body as one file, with the name that the client wrote. Returns its ID. Fails like {@link receiveForm}. */
 export async function receiveFile(
   request: IncomingMessage, name: string, store: UploadStore, limits: ReceiveLimits, stop: AbortSignal,
 ): Promise<string> {
@@ -84,17 +84,17 @@ export async function receiveFile(
 }
 
 /**
- * Stores the files of a body, and returns their IDs in the order in which they were opened. The body is read through a stream of its own,
- * so that the request can be left at any point.
+ * Stores the files of a body, and returns their IDs in the order of opening. The body is read through a separate stream, so that reading
+ * can stop at any point.
  *
- * @param read opens the files, and resolves when they are written
+ * @param read opens the files, and resolves once they are written
  */
 async function storeBody(
   request: IncomingMessage, store: UploadStore, { idleTimeout = 30_000, totalTimeout = 280_000 }: ReceiveLimits,
   stop: AbortSignal | undefined, read: (body: PassThrough, upload: Upload) => Promise<void>,
 ): Promise<string[]> {
   const body = new PassThrough({ autoDestroy: false })
-  // A body that has ended cannot fail any more, but its files may still be without their names.
+  // The files may still have temporary names when the body has ended.
   const interruption = new AbortController()
   const fail = (error: Error): void => {
     interruption.abort(error)
@@ -113,10 +113,10 @@ async function storeBody(
   const total = setTimeout(onSlow, totalTimeout)
   const unwatch = stop && onAbort(stop, () => fail(new RelayError('stopping')))
   body.on('error', fail)
-  // Once the body is complete, only the socket tells that the client has gone.
+  // After the end of the body, only the socket shows that the client has disconnected.
   request.on('error', onLeave).socket.on('close', onLeave)
   try {
-    // Each of these events may have come before there was a listener.
+    // These events may have come before the listeners.
     if (stop?.aborted) throw new RelayError('stopping')
     if (request.socket.destroyed || request.readableEnded) onLeave()
     interruption.signal.throwIfAborted()
@@ -126,7 +126,7 @@ async function storeBody(
       await read(body, upload)
       // formidable ignores what fails after the last boundary.
       await upload.written()
-      // The parser does not wait for what follows the last boundary.
+      // The parser does not wait for the bytes after the last boundary.
       await finished(body, { writable: false })
       size = upload.size
     }, interruption.signal)

@@ -11,39 +11,39 @@ import { Upload } from './upload'
 /** An uploaded file, as a send needs it. */
 export interface StoredFile {
   id: string
-  /** Absolute, below the upload directory as that was configured. */
+  /** Absolute, below the configured upload directory. */
   path: string
   name: string
   /** In bytes. */
   size: number
 }
 
-/** What a sweep did: how many files it removed, and what could not be looked at or removed. For the log: the messages hold paths. */
+/** The result of a sweep: the number of removed files, and the failures. For the log only, because the messages contain paths. */
 export interface SweepResult { removed: number, errors: unknown[] }
 
 /** How long an uploaded file stays, in milliseconds. */
 export const retention = 24 * 60 * 60 * 1000
-/** How often expired uploads are looked for, in milliseconds. */
+/** The time between two sweeps, in milliseconds. */
 const interval = 10 * 60 * 1000
-/** Age, in milliseconds, from which an unfinished upload was left by a crash. No upload takes nearly as long. */
+/** The age, in milliseconds, of an unfinished upload that a crash left behind. No present upload takes nearly as long. */
 const staleAfter = 60 * 60 * 1000
 
-/** The upload directory: `<uuid v4>/<name>` for each file. Others may keep things of their own in it. */
+/** The upload directory: `<uuid v4>/<name>` for each file. It may contain other things as well. */
 export class UploadStore {
   readonly #holds = new Set<{ id: string }>()
 
   /**
    * @param directory absolute; created with the first upload, and may be a symbolic link
-   * @param onReceived told of each request that has brought files: how many, and of how many bytes together
+   * @param onReceived called for each request with files, with their number and their bytes together
    */
   constructor(private readonly directory: string, readonly onReceived: (files: number, bytes: number) => void = () => undefined) {}
 
   /**
-   * Stores the files that `fill` opens: all of them, or none when it fails.
+   * Stores the files that `fill` opens: all of them, or none if it fails.
    *
-   * @param signal ends it early, with its reason
+   * @param signal stops this early, with its reason
    * @returns file IDs in the order of `open`
-   * @throws RelayError `storage-full`; the error of `fill`, and other errors of the file system
+   * @throws RelayError `storage-full`; errors of `fill`, and other errors of the file system
    */
   async write(fill: (upload: Upload) => Promise<void> | void, signal?: AbortSignal): Promise<string[]> {
     const upload = new Upload(this.directory)
@@ -57,22 +57,22 @@ export class UploadStore {
     }
   }
 
-  /** Stores data as a file for its owner only, whose name is made safe here, and returns its ID. It fails as {@link write} does. */
+  /** Stores data as a file that only this user can read, and returns its ID. The name is made safe. Fails like {@link write}. */
   async saveData(data: Buffer | string, name: string): Promise<string> {
     const [id = ''] = await this.write(upload => void upload.open(name).end(data))
     return id
   }
 
-  /** Removes a file before its time. The sweep removes what cannot be removed now. */
+  /** Removes a file early. If that fails, the sweep removes it later. */
   async remove(id: string): Promise<void> {
     const parts = parseFileId(id)
     if (parts) await rm(join(this.directory, parts.folder), { recursive: true, force: true }).catch(() => undefined)
   }
 
   /**
-   * Finds an uploaded file. Call {@link hold} first, so that no sweep removes it in between.
+   * Finds an uploaded file. Call {@link hold} first, so that no sweep removes the file in between.
    *
-   * @throws RelayError `file-not-found` unless it is a regular file inside the upload directory, with no link on the way
+   * @throws RelayError `file-not-found` for anything but a regular file inside the upload directory, and for symbolic links
    */
   async resolve(id: string): Promise<StoredFile> {
     const parts = parseFileId(id)
@@ -87,14 +87,14 @@ export class UploadStore {
     }
   }
 
-  /** Keeps a sweep from removing a file while something uses it. Returns what ends the hold; further calls of that do nothing. */
+  /** Keeps sweeps from removing a file in use. Returns a function that ends the hold; further calls do nothing. */
   hold(id: string): () => void {
     const hold = { id }
     this.#holds.add(hold)
     return () => void this.#holds.delete(hold)
   }
 
-  /** Does something with a file, and holds it meanwhile. @throws RelayError `file-not-found`, as {@link resolve} */
+  /** Holds a file during an action. @throws RelayError `file-not-found`, as {@link resolve} */
   async use<T>(id: string, work: (file: StoredFile) => Promise<T>): Promise<T> {
     const release = this.hold(id)
     try {
@@ -114,7 +114,7 @@ export class UploadStore {
   }
 
   /**
-   * Keeps a file from expiring before a time, in milliseconds since the epoch, also through a restart: its modification time is moved.
+   * Keeps a file from expiring before a time in milliseconds since the epoch. This moves its modification time, so it outlasts a restart.
    *
    * @throws RelayError `file-not-found`, as {@link resolve}
    */
@@ -127,22 +127,22 @@ export class UploadStore {
   }
 
   /**
-   * Removes files past their time and what crashed uploads left. It touches only `<uuid v4>/` folders and the plugin's own temporary files,
-   * and follows no links. It takes one thing at a time, so that a sweep of 100,000 files delays nothing else.
+   * Removes expired files and the remains of crashed uploads. It touches only `<uuid v4>/` folders and the plugin's own temporary files,
+   * and follows no links. It works on one file at a time, so that a sweep of 100,000 files delays nothing else.
    *
    * @param now in milliseconds since the epoch
-   * @param signal ends the sweep early
+   * @param signal stops the sweep early
    */
   async sweep(now: number, signal?: AbortSignal): Promise<SweepResult> {
     const { directory } = this
     const result: SweepResult = { removed: 0, errors: [] }
-    /** One failure must not end the sweep. A file that has gone, or a folder that is in use, is no failure. */
+    /** Goes on after a failure. A file that is gone, or a folder that is in use, is none. */
     const attempt = (step: Promise<unknown>): Promise<unknown> => step.catch((error: unknown) => {
       if (!['ENOENT', 'ENOTEMPTY'].includes(codeOf(error))) result.errors.push(error)
     })
     const isOlder = async (path: string, age: number): Promise<boolean> => now - (await lstat(join(directory, path))).mtimeMs > age
     const removeFile = async (id: string, age: number): Promise<void> => {
-      // Nothing is awaited between the look at the holds and the removal: a later holder finds that the file is gone.
+      // There is no `await` between the check for holds and the removal, so a later holder finds the file gone.
       if (!await isOlder(id, age) || [...this.#holds].some(hold => hold.id === id)) return
       await unlink(join(directory, id))
       result.removed++
@@ -150,7 +150,7 @@ export class UploadStore {
     const sweepFolder = async (folder: string): Promise<void> => {
       const entries = await readdir(join(directory, folder), { withFileTypes: true })
       for (const { name } of entries.filter(entry => entry.isFile())) await attempt(removeFile(`${folder}/${name}`, retention))
-      // An upload may be about to move its file into a folder that was empty before: only an old one is removed.
+      // Only old folders are removed: an upload may be about to move its file into a new, empty one.
       if (entries.length > 0 || await isOlder(folder, staleAfter)) await rmdir(join(directory, folder))
     }
     const sweepAll = async (): Promise<void> => {
@@ -165,7 +165,7 @@ export class UploadStore {
   }
 }
 
-/** Sweeps now and every ten minutes, until the context is disposed. */
+/** Sweeps now and every ten minutes until the context is disposed. */
 export function scheduleSweeps(ctx: Context, store: UploadStore, logger: Logger): void {
   const lifetime = new AbortController()
   const run = async (): Promise<void> => {

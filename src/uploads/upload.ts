@@ -9,30 +9,30 @@ import { safeName } from '../lib/file-name'
 import { moveFile } from '../lib/whole-file'
 import { isAllowed, temporaryName } from './names'
 
-/** What each file of an upload may be. */
+/** The limits for each file of an upload. */
 export interface FileLimits {
-  /** In bytes, for each file. */
+  /** The largest file, in bytes. */
   maxFileSize: number
-  /** As `parseExtensions` gives them: empty allows all. */
+  /** As returned by `parseExtensions`. An empty list allows all. */
   allowedExtensions: readonly string[]
 }
 
-/** The files of one request: all of them are stored or none. The last call is either `commit` or `discard`. */
+/** The files of one request, stored all or none. The last call is either `commit` or `discard`. */
 export class Upload {
-  /** Bytes of all files together, so far. */
+  /** The bytes of all files up to now. */
   size = 0
   readonly #files: { id: string, temporary: string, folder: string, stream: WriteStream }[] = []
 
-  /** @param directory the upload directory, absolute; must be there */
+  /** @param directory the upload directory: absolute, existing */
   constructor(private readonly directory: string) {}
 
   /**
-   * Begins a file under a temporary name.
+   * Starts a file under a temporary name.
    *
-   * @param given its name as the client wrote it
-   * @param content emits `data` with its bytes; when there are too many, the stream fails with the RelayError `too-large`. A file
-   *   without content from outside is the relay's own, for its owner only.
-   * @throws RelayError `unsupported-type` for a file that is not accepted
+   * @param given the name as the client wrote it
+   * @param content emits `data` with the bytes; if there are too many, the stream fails with the RelayError `too-large`. Without it, the
+   *   file is the relay's own, and only this user can read it.
+   * @throws RelayError `unsupported-type` for an extension that is not allowed
    */
   open(given: string, content?: EventEmitter, { maxFileSize = Infinity, allowedExtensions = [] }: Partial<FileLimits> = {}): WriteStream {
     const name = safeName(given)
@@ -54,9 +54,9 @@ export class Upload {
   }
 
   /**
-   * Moves the files to where their IDs say, and returns these in the order of `open`. Their streams must have been ended.
+   * Moves the files to the places given by their IDs, and returns these in the order of `open`. The streams must have ended.
    *
-   * @param signal checked around each step, so that a client which has gone leaves nothing behind
+   * @param signal checked around each step, so that nothing is left of a client that disconnected
    */
   async commit(signal?: AbortSignal): Promise<string[]> {
     await this.written()
@@ -74,7 +74,7 @@ export class Upload {
     for (const { stream } of this.#files) await finished(stream)
   }
 
-  /** Removes the files of this request. The sweep removes what cannot be removed now. */
+  /** Removes the files of this request. If that fails, the sweep removes them later. */
   async discard(): Promise<void> {
     for (const { temporary, folder, stream } of this.#files) {
       await finished(stream.destroy()).catch(() => undefined)
