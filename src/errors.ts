@@ -4,8 +4,8 @@ export type Outcome = 'sent' | 'refused' | 'unsent' | 'unanswered'
 type Row = readonly [status: number, text: string, outcome?: Outcome]
 
 /**
- * Every way in which a request can fail, with its HTTP status and the text that a caller reads when nothing more
- * specific is known; with an outcome it is about a message, without one it comes before anything is tried.
+ * Every failure of a request, with its HTTP status and its default text. A failure with an outcome is about a message; one without comes
+ * before anything was tried.
  */
 const table = {
   'invalid-json': [400, 'invalid json'],
@@ -39,38 +39,37 @@ const table = {
   'storage-full': [507, 'the disk of the relay is full: nothing was stored or sent; free some space, then try again'],
 } as const satisfies Record<string, Row>
 
-/** Names of the failures that a caller can meet. */
+/** The codes of the failures that callers meet. */
 export type ErrorCode = keyof typeof table
 
-/** Tells the name of a failure from any other value. */
+/** Checks that a value is such a code. */
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(table, value)
 }
 
-/** What a failure may carry besides its code. */
+/** The parts of a failure besides its code. */
 export interface RelayErrorOptions {
-  /** The failure behind it, for the log only. */
+  /** The exception that caused it, for the log only. */
   cause?: unknown
   /** Response headers that belong to this failure. */
   headers?: Readonly<Record<string, string>>
-  /** What the log says instead of the message, which may hold text of a platform or an adapter. */
+  /** The text for the log, if the message contains text of a platform or an adapter. */
   logText?: string
-  /** HTTP status, where the callers of a door expect another than that of the code. */
+  /** HTTP status, if the callers of a door expect another one than that of the code. */
   status?: number
   /** The `data` of the envelope. */
   data?: object
 }
 
 /**
- * A failure that is told to the caller. Its message is the `msg` of the envelope, so it must say what to do and must hold no
- * key, no local path and no stack.
+ * A failure for the caller. Its message is the `msg` of the envelope: it says what to do, and contains no key, local path or stack.
  */
 export class RelayError extends Error {
   override readonly name = 'RelayError'
   /** HTTP status, and the `code` of the envelope. */
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** What may be written to the log. */
+  /** The text for the log. */
   readonly logText: string
   readonly data: object | null
 
@@ -82,13 +81,13 @@ export class RelayError extends Error {
     this.data = options.data ?? null
   }
 
-  /** What became of the message, where that is what this failure is about. */
+  /** The outcome of the message; `undefined` for a failure that is not about a message. */
   get outcome(): Outcome | undefined {
     const [, , outcome]: Row = table[this.code]
     return outcome
   }
 
-  /** The same failure with some of it changed; `data` is added to what there is. */
+  /** A copy with changes; `data` is merged with the present one. */
   with({ message, data, ...change }: RelayErrorOptions & { message?: string }): RelayError {
     const { cause, headers, logText, status } = this
     return new RelayError(this.code, message ?? this.message, {
@@ -96,13 +95,13 @@ export class RelayError extends Error {
     })
   }
 
-  /** Wraps whatever was thrown: a RelayError stays what it is, anything else is an internal failure. */
+  /** Returns a RelayError as it is, and wraps any other exception as an internal failure. */
   static from(error: unknown): RelayError {
     return error instanceof RelayError ? error : new RelayError('internal', undefined, { cause: error })
   }
 }
 
-/** The code of a failure of the system, such as `ENOENT`. */
+/** The code of a system error, such as `ENOENT`. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }

@@ -52,7 +52,7 @@ export type { MessageRelay, RelayDelivery, RelayItem, RelaySendOptions, RelaySou
 export const name = 'message-relay'
 export const inject = ['server']
 
-/** The ways by which a message can come in; beside these, a template of the operator is one. */
+/** The built-in doors. Each template of the operator is one more. */
 const doors = ['webhook', 'send', 'onebot', 'commands', pluginDoor, alertDoor, digestDoor, ...hookDoors]
 
 const day = 24 * 60 * 60 * 1000
@@ -75,14 +75,14 @@ export function apply(ctx: Context, config: Config): void {
   for (const warning of [...nameWarnings, ...keyWarnings]) logger.warn('%s', warning)
 
   const language = settings.language || languageOf(ctx.i18n.fallback([]))
-  // A service that is asked of the context for each request takes a good part of it.
+  // Read once, because access through the context is slow.
   const { server } = ctx
   const metrics = Metrics.of(ctx, doors)
   const alerts = Alerts.to(settings.alertTo, names, ctx, logger)
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
   const publicUrl = (): string => settings.selfUrl || server.config.selfUrl || ''
   const links = new MediaLinks(() => (publicUrl() || server.selfUrl) + settings.path, apiKey)
-  // Some timers take whole numbers only.
+  // Some timers accept only whole numbers.
   const timeout = Math.ceil(settings.chatApiTimeout * 1000)
   const stop = new AbortController()
   const port = new KoishiPort(ctx, presence, platforms, [new HttpAccount({ names, timeout, stop: stop.signal })])
@@ -154,7 +154,7 @@ export function apply(ctx: Context, config: Config): void {
   serveConsole(ctx, {
     server,
     prefix: settings.path,
-    // Beside src/ as well as beside lib/, where the plugin is one file.
+    // The folder is next to both src/ and lib/, so that this path holds before and after the build.
     page: join(__dirname, '../dist'),
     access,
     publicUrl,
@@ -168,7 +168,7 @@ export function apply(ctx: Context, config: Config): void {
   const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret, commandPrefix: prefix, commandLength: length } = settings
   const { commands, warnings: commandWarnings } = parseCommands(settings.commands ?? [], callbackUrl, prefix)
   for (const warning of commandWarnings) logger.warn('%s', warning)
-  // A list opens no other command, also where it is malformed.
+  // With a list, even a malformed one, only its commands are forwarded.
   const isListed = settings.commands?.length !== 0
   if (secret !== undefined && (isListed ? commands.size > 0 : callbackUrl)) {
     const incoming = platforms.flatMap(platform => platform.incoming ?? [])
@@ -180,12 +180,12 @@ export function apply(ctx: Context, config: Config): void {
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
   keepConnected(ctx, logger)
-  // A stop of the QQ adapter 4.11.0 ends the renewal of its token for good.
+  // Not the QQ adapter: once stopped, its version 4.11.0 never renews its token again.
   restartStuck(ctx, logger, bot => ['onebot', 'qq'].includes(bot.adapterName))
   watchLogins(ctx, presence)
   ctx.plugin(MessageRelay, { relay, names, sources, inFlight })
 
-  /** Stops within five seconds: work in flight has four to end by itself; the rest is cut off, and has half a second to be answered. */
+  /** Stops within five seconds: present work has four to end; the rest is then cut off, with half a second for its answers. */
   const shut = async (): Promise<void> => {
     await inFlight.drain(4_000)
     stop.abort()

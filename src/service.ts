@@ -21,78 +21,77 @@ declare module 'koishi' {
   }
 
   interface Events {
-    /** A delivery has arrived, whoever ordered it. */
+    /** A delivery has arrived, of any caller. */
     'message-relay/sent'(delivery: RelayDelivery): void
-    /** A delivery has ended and did not arrive, or may not have, whoever ordered it. One that is sent again ends again. */
+    /** A delivery of any caller has ended without arriving, or perhaps without arriving. After a retry it ends again. */
     'message-relay/failed'(delivery: RelayDelivery): void
   }
 }
 
-/** A message on its way to one chat, as it was when it was asked for. */
+/** A snapshot of a message on its way to one chat. */
 export interface RelayDelivery {
   id: string
   /** Such as `group:123456`. */
   target: string
   /** `platform:selfId` of the bot that sends; empty until there is one. */
   bot: string
-  /** `webhook`, `hooks/github` and the like; `plugin` for what a plugin sends. */
+  /** `webhook`, `hooks/github` and the like; `plugin` for messages of plugins. */
   door: string
-  /** The name of the key that it came with, or `plugin:` and the name of the plugin; `null` for the master key and the relay itself. */
+  /** The name of the caller's key, or `plugin:` and the name of a plugin; `null` for the master key and the relay itself. */
   caller: string | null
   state: 'scheduled' | 'queued' | 'sending' | 'sent' | 'failed' | 'unanswered' | 'expired'
-  /** What became of it; absent until it has ended, and where it could not begin. */
+  /** The outcome; absent until the delivery has ended, and if it could not start. */
   outcome?: 'sent' | 'refused' | 'unsent' | 'unanswered'
-  /** Those of the platform. */
+  /** The IDs that the platform gave. */
   messageIds: string[]
-  /** Why it did not arrive, or why it waits. */
+  /** Why the message did not arrive, or why it waits. */
   reason?: string
 }
 
-/** One thing to send, as in `messages` of `POST /webhook`. */
+/** An item, as in `messages` of `POST /webhook`. */
 export type RelayItem = { type?: 'text', msg: string } | { type: 'image' | 'file' | 'video' | 'audio', url: string, name?: string }
   | { type: 'at', user_id: string } | { type: 'reply', message_id: string }
 
-/** Koishi's elements (text, img, video, audio, file, at, quote), or items. A text by itself is markup, as for `bot.sendMessage`. */
+/** Koishi elements (text, img, video, audio, file, at, quote), or items. A string is parsed as markup, as by `bot.sendMessage`. */
 export type RelayContent = h.Fragment | readonly (string | h | RelayItem)[]
 
-/** How a message is sent. Times are in seconds. */
+/** Options of a message. Times are in seconds. */
 export interface RelaySendOptions {
-  /** An idempotency key: with the same one, the plugin sends a message once. */
+  /** An idempotency key: the plugin sends a message only once per key. */
   key?: string
-  /** Passes digests and quiet hours. */
+  /** Skips digests and quiet hours. */
   urgent?: boolean
-  /** Messages of one thread to one chat belong together. */
+  /** Groups messages to one chat into a thread. */
   thread?: string
   threadMode?: 'reply' | 'update' | 'replace'
-  /** A time, or how long from now. */
+  /** When to send: a time, or a number of seconds from now. */
   sendAt?: Date | number
   expiresIn?: number
   /**
-   * How long to wait for the result, up to 600: then the message goes on without it. With a database it also waits for its bot. Until the
-   * end unless given.
+   * How long to wait for the result, at most 600; the message then continues in the background, and with a database it may wait for its
+   * bot. Without this option, `send` waits until the message has ended.
    */
   wait?: number
   platform?: string
   selfId?: string
 }
 
-/** What makes messages of the posts of another system. */
+/** Turns the webhooks of another system into messages. */
 export interface RelaySource {
   /**
-   * Reads the JSON or form that was posted. What it throws is answered 400.
+   * Reads the posted JSON or form. An exception is answered with 400.
    *
-   * @returns the event: what its template is given, the name that `?events=` goes by, and the thread and status that it has; or why it
-   *   makes no message
+   * @returns the event: the data for its template, its name for `?events=`, its thread and status; or the reason why it makes no message
    */
   read: (payload: Readonly<Record<string, unknown>>, headers: Readonly<Record<string, string | string[] | undefined>>) =>
     { name: string, view: Readonly<Record<string, unknown>>, thread?: string, status?: string } | { skipped: string }
-  /** A Liquid template, or one for each language. */
+  /** A Liquid template, or one per language. */
   template: string | Record<Language, string>
 }
 
 interface ServiceOptions {
   relay: Relay
-  /** Names that may stand for targets. */
+  /** The names of targets. */
   names: TargetNames
   sources: Sources
   inFlight: InFlight
@@ -101,9 +100,9 @@ interface ServiceOptions {
 /** @internal The door of plugins. */
 export const pluginDoor = 'plugin'
 
-/** What other plugins of the bot send by: `ctx.messageRelay`. */
+/** The service for other plugins of the bot: `ctx.messageRelay`. */
 export class MessageRelay extends Service {
-  /** @internal The plugin makes the one that there is. */
+  /** @internal The plugin makes the only instance. */
   constructor(ctx: Context, private readonly options: ServiceOptions) {
     super(ctx, 'messageRelay', true)
   }
@@ -112,15 +111,15 @@ export class MessageRelay extends Service {
    * Sends a message.
    *
    * @param to a target such as `group:123456`, a name for one or several, or a list of these
-   * @returns one delivery for each chat, whether it arrived or not; without an outcome it has become none, and `reason` says why
-   * @throws RelayError nothing can be sent like this; for one chat also where it has become no delivery
+   * @returns one delivery per chat, arrived or not; one without an outcome was refused before it became a delivery, as `reason` explains
+   * @throws RelayError the message is malformed, or, for a single chat, was refused before it became a delivery
    */
   async send(
     to: string | readonly string[], content: RelayContent, options: RelaySendOptions = {},
   ): Promise<[RelayDelivery, ...RelayDelivery[]]> {
     const { relay, names, inFlight } = this.options
     const { key, wait, platform, selfId } = options
-    // Here it is the context of the plugin that calls.
+    // Koishi sets `ctx` to the context of the calling plugin.
     const { name } = this.ctx
     demand(key === undefined || /^[\x21-\x7e]{1,255}$/.test(key), 'key must be 1 to 255 visible ASCII characters without blanks')
     demand(wait === undefined || (wait >= 0 && wait <= 600), 'wait must be a number of seconds from 0 to 600')
@@ -133,7 +132,7 @@ export class MessageRelay extends Service {
     try {
       const [first, ...others] = await Promise.all(list.map(destination => {
         const { target, bot, policy, route } = destination
-        // A key holds for each chat by itself.
+        // Each chat has a key of its own.
         const ownKey = isList && key !== undefined ? `${key} ${keyOf(destination)}` : key
         return submit(relay, { ...order, key: ownKey, request: { ...request, target, bot, policy, route } }, isList)
       }))
@@ -144,22 +143,22 @@ export class MessageRelay extends Service {
     }
   }
 
-  /** What is known of a delivery, whoever ordered it. @throws RelayError `not-found`, `store-down` */
+  /** The state of a delivery of any caller. @throws RelayError `not-found`, `store-down` */
   async get(id: string): Promise<RelayDelivery> {
     const { relay } = this.options
     return view(await (await relay.history()).get(id), relay)
   }
 
-  /** Takes a delivery back that waits. @throws RelayError `not-found`; `conflict` where it is too late; `store-down` */
+  /** Withdraws a waiting delivery. @throws RelayError `not-found`; `conflict` if it is too late; `store-down` */
   async withdraw(id: string): Promise<void> {
     await this.options.relay.withdraw(id)
   }
 
   /**
-   * Adds a source: what posts to `/hooks/<name>/<target>` is read and sent. It goes with the plugin that added it.
+   * Adds a source: posts to `/hooks/<name>/<target>` are read by it and sent. The source is removed with the plugin that added it.
    *
-   * @returns what removes it before
-   * @throws RelayError `bad-request` for a malformed name, `conflict` for one that is taken
+   * @returns a function that removes the source earlier
+   * @throws RelayError `bad-request` for a malformed name, `conflict` for a name in use
    */
   source(name: string, { read, template }: RelaySource): () => void {
     const { sources } = this.options
@@ -180,9 +179,9 @@ export class MessageRelay extends Service {
   }
 }
 
-/** @internal Tells other plugins how deliveries end. */
+/** @internal Emits events to other plugins when deliveries end. */
 export function announceEnds(ctx: Context, logger: Pick<Logger, 'warn'>): Pick<Observer, 'ended'> {
-  // Read once: through the context it takes a good part of the time of a send.
+  // Read once, because access through the context is slow.
   const lifecycle = unwrap(ctx.root.lifecycle)
   return {
     ended(delivery) {
@@ -195,7 +194,7 @@ export function announceEnds(ctx: Context, logger: Pick<Logger, 'warn'>): Pick<O
   }
 }
 
-/** @param isList whether other chats may have got the message: then each has an end of its own, also where it became no delivery */
+/** @param isList whether there are other chats: then an error of one is a result of its own, and does not throw */
 async function submit(
   relay: Relay, order: Pick<Submission, 'deferred' | 'key' | 'request'> & { caller: string }, isList: boolean,
 ): Promise<RelayDelivery> {
@@ -211,7 +210,7 @@ async function submit(
   }
 }
 
-/** @param relay knows why a delivery waits */
+/** @param relay tells why a delivery waits */
 function view(delivery: Delivery, relay?: Relay): RelayDelivery {
   const { id, target, bot, door, caller, state, flow } = delivery
   const result = state === 'queued' || state === 'sending' ? undefined : resultOf(delivery)
@@ -233,7 +232,7 @@ function readContent(content: RelayContent, { urgent, thread, threadMode, sendAt
     if (last && isText) pieces[pieces.length - 1] = { ...last, msg: `${toText(last.msg)}${toText(piece.msg)}` }
     else pieces.push(piece)
   }
-  // A blank between two mentions is no message.
+  // White space between two mentions is no text.
   const messages = pieces.filter(({ type, msg }) => type !== 'text' || typeof msg !== 'string' || msg.trim() !== '')
   demand(messages.length > 0, 'there is nothing to send')
   demand(!(sendAt instanceof Date && Number.isNaN(sendAt.getTime())), 'sendAt must be a valid date')
@@ -249,7 +248,7 @@ function readContent(content: RelayContent, { urgent, thread, threadMode, sendAt
   }
 }
 
-/** An item as `POST /webhook` has it, not read yet. */
+/** An item in the form of `POST /webhook`, before parsing. */
 function toItem(piece: string | h | RelayItem): Readonly<Record<string, unknown>> {
   if (typeof piece === 'string') return { type: 'text', msg: piece }
   if (!h.isElement(piece)) return { type: 'text', ...piece }
