@@ -34,7 +34,7 @@ export interface ThreadLink {
 export const threadDeeds = ['new', 'replied', 'updated', 'replaced'] as const
 export type ThreadDeed = typeof threadDeeds[number]
 
-/** The route to a target, and how far it was tried. */
+/** The route to a target: its rungs, which the documents call ways, and how far they were tried. */
 export interface RouteState extends Route {
   /** The place of the present rung. */
   readonly index: number
