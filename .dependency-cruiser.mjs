@@ -48,8 +48,8 @@ const places = {
 
 /** The files of relay/, from the ground up: each may import those before it. */
 const layers = [
-  'clock', 'summary', 'flow', 'delivery', 'route', 'options', 'fingerprint', 'journal', 'journal-memory', 'journal-database', 'owner', 'deliveries', 'long-text',
-  'digest', 'compose', 'limits', 'chats', 'thread', 'attempt', 'gates', 'lane', 'lane-states', 'send', 'lanes', 'intake', 'recheck', 'replay', 'history', 'inquiries',
+  'clock', 'summary', 'flow', 'delivery', 'route', 'options', 'fingerprint', 'journal', 'journal-memory', 'journal-database', 'owner', 'deliveries',
+  'compose', 'digest', 'limits', 'chats', 'thread', 'attempt', 'gates', 'lane', 'send', 'lanes', 'intake', 'recheck', 'replay', 'history', 'inquiries',
   'term', 'relay', 'start',
 ]
 

@@ -1,10 +1,10 @@
 import { v7 as uuid } from 'uuid'
 import type { Item, MentionItem } from '../message/model'
 import type { Account } from '../platform/port'
+import { longestText } from './compose'
 import type { Active, Deliveries } from './deliveries'
 import { createDelivery, isText, type Delivery } from './delivery'
 import type { DigestMember } from './flow'
-import { longestText } from './long-text'
 import type { Delay, RelayOptions } from './options'
 import { summarize } from './summary'
 
