@@ -36,6 +36,9 @@ export const causes = {
   'silent': { about: 'account', en: 'the platform does not answer', zh: '平台没有应答' },
   'connecting': { about: 'account', en: 'the bot is connecting', zh: '机器人正在连接' },
   'disconnected': { about: 'account', en: 'the bot is not connected', zh: '机器人没有连接到平台' },
+  'old-adapter': {
+    about: 'account', en: 'its adapter is for an older Koishi: install a newer version', zh: '其适配器只适用于旧版 Koishi，请安装新版',
+  },
   'token-refused': {
     about: 'account',
     en: 'OneBot refused the access token: give the bot and the OneBot implementation the same one',

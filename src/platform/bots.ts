@@ -7,13 +7,14 @@ import type { Health } from './port'
 // Koishi re-exports this enumeration through a getter, which takes microseconds for each read.
 const online = Universal.Status.ONLINE
 
-const states: Readonly<Record<Universal.Status, Health['state']>> = {
-  [Universal.Status.OFFLINE]: 'offline',
-  [Universal.Status.ONLINE]: 'online',
-  [Universal.Status.CONNECT]: 'connecting',
-  [Universal.Status.DISCONNECT]: 'offline',
-  [Universal.Status.RECONNECT]: 'connecting',
-}
+/** Adapters for an older Koishi, which the plugin market still has, give the status of a bot in words. They do not work with this one. */
+const states: ReadonlyMap<unknown, Health['state']> = new Map([
+  [Universal.Status.OFFLINE, 'offline'],
+  [Universal.Status.ONLINE, 'online'],
+  [Universal.Status.CONNECT, 'connecting'],
+  [Universal.Status.DISCONNECT, 'offline'],
+  [Universal.Status.RECONNECT, 'connecting'],
+])
 
 /** The presence of the bots of each app. It outlives a reload of the plugin, because calls under way do. */
 const presences = new WeakMap<object, Presence>()
@@ -52,7 +53,7 @@ export class Presence {
   /** The health of a bot; the same object for as long as it does not change. */
   health(bot: Bot): Health {
     const fault = bot.status === online ? this.faults.get(bot) : undefined
-    const state = fault === undefined ? states[bot.status] : 'offline'
+    const state = fault === undefined ? states.get(bot.status) ?? 'offline' : 'offline'
     const cause = fault ?? (state === 'online' ? undefined : connectionCause(bot, this.refusals.get(bot)))
     const last = this.known.get(bot)
     const isSame = last?.state === state
@@ -123,7 +124,9 @@ export class Presence {
 }
 
 function connectionCause({ status, error }: Bot, refusal: string | undefined): string {
-  const plain = states[status] === 'connecting' ? causes.connecting.en : causes.disconnected.en
+  const state = states.get(status)
+  if (!state) return causes['old-adapter'].en
+  const plain = state === 'connecting' ? causes.connecting.en : causes.disconnected.en
   const words = refusal ?? (error instanceof Error ? cleanWording(error.message) : undefined)
   return words === undefined ? plain : `${plain} (${words})`
 }

@@ -64,3 +64,9 @@ test('a bot whose account can send nothing is offline to those who wait', t => {
   presence.report(bot, undefined)
   assert.deepEqual(told, ['offline', 'online'])
 })
+
+test('an adapter for an older Koishi breaks nothing but itself', t => {
+  const { bot, presence } = start(t)
+  Object.assign(bot, { _status: 'online' })
+  assert.deepEqual(presence.health(bot), { state: 'offline', since: 1_000, cause: 'its adapter is for an older Koishi: install a newer version' })
+})
