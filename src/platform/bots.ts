@@ -147,7 +147,11 @@ export function reportBots(ctx: Context, presence: Presence, logger: Logger): vo
   ctx.on('dispose', presence.subscribe((bot, health, before) => {
     if (bot.hidden) return
     const past = before && before.state !== health.state ? ` after ${Math.round((health.since - before.since) / 1000)} s ${before.state}` : ''
-    logger.info('%s', `bot ${describe(bot, health)}${past}`)
+    // Koishi tells the status of a bot before it has the error.
+    queueMicrotask(() => {
+      const now = presence.health(bot)
+      logger.info('%s', `bot ${describe(bot, now.state === health.state ? now : health)}${past}`)
+    })
   }))
 }
 

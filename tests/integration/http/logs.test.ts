@@ -81,6 +81,14 @@ describe('at the start', () => {
   })
 })
 
+test('an adapter that gives up is logged with its reason', async () => {
+  const bot = otherBot(relay)
+  bot.offline(new Error('wrong token'))
+  await Promise.resolve()
+  bot.online()
+  assert.match(logged(), /^message-relay info bot other:me offline: the bot is not connected \(wrong token\) after \d+ s online$/m)
+})
+
 describe('each request', () => {
   test('tells of a batch how many items were sent, and how the others ended', async () => {
     await webhook(JSON.stringify({
