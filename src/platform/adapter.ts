@@ -243,7 +243,9 @@ class AdapterMessage implements Message {
       ? exchanges.flatMap(({ answer }) => (answer ? failureOf(answer, adapter) : new SendError('unanswered')) ?? [])
       : []
     if (failure) throw ids.length > 0 && more.length + 1 < exchanges.length ? partlyArrived(failure) : failure
-    if (results.length > 0) return ids
+    // An adapter takes any answer for a success. That of the platform has an ID, the page of a proxy has none.
+    if (results.length > 0 && (!adapter || ids.length === results.length)) return ids
+    if (ids.length > 0) throw partlyArrived(undefined)
     if (adapter && exchanges.length === 0) throw new SendError('refused', undefined, { causeId: 'empty', isFinal: true })
     throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
   }

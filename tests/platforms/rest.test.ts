@@ -125,6 +125,12 @@ for (const name of platformNames) {
       }
     })
 
+    test('the page of a proxy in place of an answer: may have arrived, called once', async () => {
+      fault(name, { body: '<h1>Log in to the network</h1>' })
+      const { status, headers } = await send(name, { msg: 'x' })
+      assert.deepEqual([status, headers.get('relay-outcome'), platforms.sends(name).length], [504, 'unanswered', 1])
+    })
+
     test('a refusal: in the words of the platform, called once', async () => {
       const { refusal, words } = failing[name]
       fault(name, refusal)
