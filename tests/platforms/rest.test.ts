@@ -1,6 +1,7 @@
 import { h, Universal } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { fieldsOf, type JsonObject } from '../../src/lib/shape'
@@ -420,6 +421,18 @@ describe('chats', () => {
     assert.deepEqual([content, id, seq], ['pong', 'ROBOT1.0_asked', 1])
     assert.equal((await send('qq', { msg: 'later' })).status, 200)
     assert.equal(platforms.sends('qq')[1]?.fields.msg_seq, 2)
+  })
+
+  test('one from a group of DingTalk begins with the blank behind the mention of the bot', async () => {
+    const timestamp = String(Date.now())
+    const sign = createHmac('sha256', 's').update(`${timestamp}\ns`).digest('base64')
+    const body = JSON.stringify({
+      msgtype: 'text', text: { content: ' #ping x' }, conversationType: '2', conversationId: places.dingtalk.group, atUsers: [], msgId: 'm',
+      senderStaffId: places.dingtalk.user, senderNick: 'x', chatbotUserId: 'b', robotCode: 'ding', createAt: Date.now(),
+    })
+    await fetch(`${relay.url}/dingtalk`, { method: 'POST', body, headers: { timestamp, sign, 'content-type': 'application/json' } })
+    await until('it is answered', () => platforms.sends('dingtalk').length === 1)
+    assert.equal(textSent('dingtalk'), 'pong')
   })
 
   test('so is one from a private chat of its guilds, which has an address no other way', async () => {
