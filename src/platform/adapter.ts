@@ -1,6 +1,7 @@
 import { h, Universal, type Bot, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { demand } from '../errors'
+import { fieldsOf } from '../lib/shape'
 import type { ParsedItem, Target } from '../message/model'
 import { adapterOf, type Adapter, type Feature } from './adapters'
 import type { Presence } from './bots'
@@ -34,6 +35,8 @@ class AdapterAccount extends BotAccount {
   readonly retriesUnanswered = false
   override readonly recallableFor: number
   readonly adapter: Adapter | undefined
+  /** When a new token was last asked for, on the monotonic clock. */
+  private renewedAt = -Infinity
 
   constructor(bot: Bot, presence: Presence) {
     super(bot, presence)
@@ -77,6 +80,22 @@ class AdapterAccount extends BotAccount {
       .then(() => undefined, (error: unknown) => classifyThrown(error))
     const failure = failureOf(exchanges.at(-1)?.answer, this.adapter) ?? error
     if (failure) throw failure
+  }
+
+  /**
+   * Has the adapter ask for a new token where the platform takes its token no more: the timers of adapters give up at the first failure.
+   *
+   * @returns the failure of the call; one after which the same call may succeed, where a token was asked for
+   */
+  renewToken(failure: SendError): SendError {
+    const { refreshToken: renew, refreshTokenTimer: timer } = fieldsOf(this.bot)
+    const now = performance.now()
+    if (failure.causeId !== 'logged-out' || typeof renew !== 'function' || now - this.renewedAt < renewalPause) return failure
+    this.renewedAt = now
+    Reflect.apply(clearTimeout, undefined, [timer])
+    // A call that waits for it is taken for unanswered. Where it fails, the next failure says why nothing is sent.
+    void Promise.resolve(Reflect.apply(renew, this.bot, [])).catch(() => undefined)
+    return new SendError('unsent', failure.wording, { cause: failure })
   }
 
   groups(): Promise<Contact[]> {
@@ -146,6 +165,9 @@ function answered({ sid }: Bot, { kind, id }: Target): Session | undefined {
   return incoming.get(`${sid} ${kind}:${id}`)
 }
 
+/** How long no further token is asked for, in milliseconds: what the platform refuses with a new one, it does not refuse for the token. */
+const renewalPause = 60_000
+
 /** The most bytes of a file that are read for an adapter, which keeps them in memory several times over. */
 const maxMedia = 100 * 2 ** 20
 
@@ -174,7 +196,7 @@ class AdapterMessage implements Message {
       return { messageIds: this.check(ids, exchanges) }
     } catch (error) {
       const id = this.confirmed(exchanges)
-      if (id === undefined) throw this.explain(error, exchanges)
+      if (id === undefined) throw this.account.renewToken(this.explain(error, exchanges))
       return { messageIds: [id] }
     }
   }

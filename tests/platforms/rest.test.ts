@@ -160,8 +160,6 @@ describe('an account that may not send', () => {
     ['qqguild', unauthorized, /logged out.*unauthorized/],
     ['slack', { body: { ok: false, error: 'token_revoked' } }, /logged out.*token_revoked/],
     ['slack', { body: { ok: false, error: 'missing_scope', needed: 'chat:write', provided: 'users:read' } }, /does not permit.*missing_scope/],
-    ['dingtalk', { status: 400, body: { code: 'InvalidAuthentication', requestid: 'r', message: '不合法的access_token' } }, /logged out.*access_token/],
-    ['wecom', { body: { errcode: 42001, errmsg: 'access_token expired' } }, /logged out.*access_token expired/],
     ['wecom', { body: { errcode: 60020, errmsg: 'not allow to access from your ip' } }, /does not permit.*from your ip/],
     ['whatsapp', { status: 401, body: { error: { message: 'Session has expired', type: 'OAuthException', code: 190 } } }, /logged out.*Session has expired/],
     ['whatsapp', { status: 400, body: { error: { message: '(#131031) Account has been locked', code: 131031 } } }, /does not permit.*locked/],
@@ -180,6 +178,24 @@ describe('an account that may not send', () => {
       await ask(`/queues/${encodeURIComponent(lane)}/resume`, 'POST')
       await reaches(id, 'sent')
       assert.equal(platforms.sends(name).length, 2)
+    })
+  }
+})
+
+describe('a token that the platform takes no more', () => {
+  const expired: [Platform, Answer, RegExp, string][] = [
+    ['dingtalk', { status: 400, body: { code: 'InvalidAuthentication', message: '不合法的access_token' } }, /accessToken$/, 'dingtalk:private:other'],
+    ['wecom', { body: { errcode: 42001, errmsg: 'access_token expired' } }, /gettoken$/, 'wecom:private:other'],
+  ]
+  for (const [name, answer, asking, other] of expired) {
+    test(`${name} is asked for a new one, once a minute`, async () => {
+      fault(name, answer)
+      const { status, body: { msg } } = await send(name, { msg: 'x' })
+      assert.deepEqual([status, platforms.sends(name).length, platforms.server.callsTo(asking).length], [200, 2, 1], msg)
+      fault(name, answer)
+      const { status: second, body } = await send(name, { msg: 'x' }, other)
+      assert.deepEqual([second, platforms.sends(name).length, platforms.server.callsTo(asking).length], [503, 3, 1])
+      assert.match(body.msg, /logged out.*access_token/)
     })
   }
 })
