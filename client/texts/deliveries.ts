@@ -71,7 +71,7 @@ export const chinese: typeof english = {
     items: '内容', noContent: '没有保留内容。', onlyPreview: '发送后只保留文本的开头，以及图片和文件的名称。',
     thread: '讨论串', deeds: { replied: '回复了第一条消息', updated: '修改了第一条消息', replaced: '替换了上一条消息', new: '单独发送' },
     digest: '摘要', inDigest: count => `并入了 ${count} 条消息的摘要`, onlyCounted: '只计数，未列出',
-    members: count => `代表 ${count} 条消息`, more: count => `另有 ${count} 条`, member: count => `消息 ${count}`,
+    members: count => `由 ${count} 条消息合成`, more: count => `另有 ${count} 条`, member: count => `消息 ${count}`,
     route: '此前的途径',
     timeline: '尝试', noAttempts: '无。',
     attempt: count => `第 ${count} 次`, attempts: count => `共 ${count} 次尝试`,

@@ -55,7 +55,7 @@ export const chinese: typeof english = {
     resumes: span => `${span}后恢复`, resumesNow: '即将恢复', untilOpen: '等待聊天恢复',
     waitingHere: number => `${number} 条消息在等待`, resume: '恢复发送', drop: '丢弃',
     dropTitle: target => `丢弃等待发往 ${target} 的全部消息？`,
-    dropText: number => `${number} 条消息将不再发送，并列为失败；之后可以在投递中重试。`,
+    dropText: number => `${number} 条消息将不再发送，并列为失败；之后可以在“投递”中重试。`,
     resumed: '已恢复，等待的消息正在尝试发送。', stillHeld: why => `未能恢复。${why}。`, dropped: number => `已丢弃 ${number} 条消息。`,
     later: '等待发送时间', laterHere: (number, next) => `${number} 条，下一条 ${next}`,
     traffic: '流量',
@@ -68,6 +68,6 @@ export const chinese: typeof english = {
       ['新建目标和密钥', '选择由谁调用，页面会生成地址、目标和密钥。'],
       ['发送第一条消息', '在这里写一条消息，看它出现在聊天中。'],
     ],
-    done: '已完成', toIntegrations: '打开接入', toSend: '打开发送',
+    done: '已完成', toIntegrations: '去接入', toSend: '去发送',
   },
 }
