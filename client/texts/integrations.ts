@@ -92,7 +92,7 @@ export const english = {
 /** The same in Chinese. */
 export const chinese: typeof english = {
   integrations: {
-    all: '← 全部接入方式', choose: '由谁发来消息？',
+    all: '← 全部接入方式', choose: '要接入哪个系统？',
     groups: { code: '代码托管', monitoring: '监控', scripts: '脚本', ci: 'CI 任务', robots: '群机器人格式', other: '其他' },
     labels: { shell: 'Shell 脚本', message: '任何支持 Webhook 的程序' },
     own: name => `${name}（你的模板）`,
