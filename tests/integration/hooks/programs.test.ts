@@ -60,7 +60,7 @@ describe('Prometheus Alertmanager', { skip: alertmanagers.missing, timeout: 120_
   })
   const link = String.raw`\nhttp:\/\/prometheus\.example\.com\/graph\?g0\.expr=up$`
   const facts = String.raw`\nseverity=critical, instance=db-1\ndb-1 \[CQ:at,qq=all\] is down`
-  const firing = new RegExp(`^🔥 告警：HostDown${facts}（自 [^）]+）${link}`)
+  const firing = new RegExp(`^🔥 告警：HostDown${facts}（[^）]+ 起）${link}`)
   const resolved = new RegExp(`^✅ 已恢复：HostDown${facts}（[^）]+ 至 [^）]+）${link}`)
 
   /** What the page has its reader enter. */
