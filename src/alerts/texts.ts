@@ -74,7 +74,7 @@ const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
   'zh-CN': {
     paused: {
       firing: '消息转发：因连续失败，已暂停向以下目标发送：',
-      advice: '请检查机器人是否仍在群中、是否仍是好友，以及平台是否应答。转发会自动恢复；已失败的消息需要重新发送。',
+      advice: '请检查机器人是否仍在群中、是否仍是好友，以及平台是否应答。暂停会自动结束；已失败的消息需要重新发送。',
       over: '消息转发：以下目标已恢复发送：',
     },
     offline: {
@@ -93,12 +93,12 @@ const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
       over: '消息转发：机器人已可以在以下聊天中发言，等待的消息正在发出：',
     },
     gone: {
-      firing: '消息转发：以下聊天已不再接收机器人的消息，发往那里的消息已失败：',
+      firing: '消息转发：以下聊天已不再接收机器人的消息，发往这些聊天的消息失败了：',
       advice: '请检查机器人是否仍在群中、是否仍是好友，或更换目标。POST /deliveries/retry?state=failed 可以重新发送失败的消息。',
       over: '消息转发：发往以下聊天的消息一小时内没有再失败：',
     },
     expired: {
-      firing: '消息转发：发往以下目标的消息已过有效期，未发送：',
+      firing: '消息转发：发往以下目标的消息没能在有效期内发出，已丢弃：',
       advice: '请用 GET /statusz 查看机器人是否在线、目标是否被暂停。GET /deliveries?state=expired 列出这些消息；仍然需要的请重新发送。',
       over: '消息转发：发往以下目标的消息一小时内没有再过期：',
     },
