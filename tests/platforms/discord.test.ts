@@ -1,44 +1,31 @@
-import { h, Universal, type Bot, type Context, type ForkScope } from 'koishi'
-import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import type { Bot } from 'koishi'
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { isObject, type JsonObject } from '../../src/lib/shape'
+import { call } from '../integration/onebot-api/support'
 import { upload } from '../integration/webhook/support'
-import { loadAdapter } from '../support/adapter'
-import { temporaryFolder } from '../support/folder'
 import { serve } from '../support/listen'
 import { freePort } from '../support/process'
-import { startRelay, type TestRelay } from '../support/relay'
+import type { TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { callerOf } from './caller'
-import { botId, channel, direct, DiscordServer, errorOf, invalid, limited, messages, seen, thread, user, type Shown } from './discord'
+import { botId, channel, direct, Discord, errorOf, invalid, limited, messages, seen, thread, user, type Shown } from './discord'
+import { signAll } from './platform'
 import { PlatformServer } from './server'
 
 const group = `discord:group:${channel}`
 const config = { chatApiTimeout: 1, chatPauseAfter: 1000, commandPrefix: '/' }
 
-let discord: DiscordServer
+let discord: Discord
 let relay: TestRelay
-/** Loads the adapter, with what koishi.yml tells it. */
-let load: (app: Context) => ForkScope
-let adapter: ForkScope
 
 before(async () => {
-  discord = await DiscordServer.start()
-  load = app => adapter = app.plugin(loadAdapter(discord.adapter.name), discord.adapter.config)
-  relay = await startRelay({
-    config,
-    setup: app => {
-      app.plugin(SQLiteDriver, { path: join(temporaryFolder(), 'koishi.db') })
-      load(app)
-    },
-  })
-  await until('the bot is online', () => bot()?.status === Universal.Status.ONLINE)
+  discord = await Discord.start()
+  relay = await discord.relay(config)
 })
 after(async () => {
   await relay.stop()
-  await discord.api.stop()
+  await discord.server.stop()
 })
 afterEach(() => discord.clear())
 
@@ -89,7 +76,7 @@ describe('a text', () => {
     assert.deepEqual(discord.shown.map(({ channel, content }) => [channel, content]), [
       [thread, 'x'], [direct, 'x'], [direct, 'x'], [thread, '\\*y\\*'],
     ])
-    assert.equal(discord.api.callsTo(/^\/users\/@me\/channels$/).length, 1)
+    assert.equal(discord.server.callsTo(/^\/users\/@me\/channels$/).length, 1)
   })
 })
 
@@ -105,7 +92,7 @@ describe('a mention', () => {
     for (const wrong of [{ at: '!1' }, { at: 'here' }, { to: 'discord:group:@me' }, { reply_to: 'x' }]) {
       assert.match(await fail({ msg: 'x', ...wrong }, 400), /must be a number/)
     }
-    assert.equal(discord.api.calls.length, 0)
+    assert.equal(discord.server.calls.length, 0)
   })
 })
 
@@ -158,7 +145,7 @@ describe('a refusal', () => {
   test('for good is called once, and says why', async () => {
     for (const [answer, reason] of refusals) {
       discord.clear()
-      discord.api.fault({ path: messages, answer })
+      discord.server.fault({ path: messages, answer })
       assert.match(await fail({ msg: 'x' }), reason)
       assert.equal(discord.posts().length, 1)
     }
@@ -173,7 +160,7 @@ describe('a refusal', () => {
   test('of the account holds the chat, and is told in plain words', async () => {
     for (const [answer, reason] of closed) {
       discord.clear()
-      discord.api.fault({ path: messages, answer })
+      discord.server.fault({ path: messages, answer })
       const said = await fail({ to: `discord:private:${user}`, msg: 'x' }, 503)
       assert.match(said, /^unsent: /)
       assert.match(said, reason)
@@ -184,7 +171,7 @@ describe('a refusal', () => {
 
   test('to open a private chat is one, and a failure to do so has sent nothing', async () => {
     assert.match(await fail({ to: 'discord:private:1', msg: 'x' }), /^refused: .*Invalid Form Body: Unknown user/)
-    discord.api.fault({ path: /^\/users/, times: 3, answer: { status: 502, body: 'Bad Gateway' } })
+    discord.server.fault({ path: /^\/users/, times: 3, answer: { status: 502, body: 'Bad Gateway' } })
     assert.match(await fail({ to: 'discord:private:2', msg: 'x' }, 503), /^unsent/)
     assert.equal(discord.posts().length, 0)
   })
@@ -194,19 +181,19 @@ describe('a call without an answer', () => {
   const broken = { status: 502, body: '<html>502 Bad Gateway</html>' }
   for (const [what, answer] of [['with a 502', broken], ['cut', 'cut'], ['never answered', 'none']] as const) {
     test(`${what}, but carried out, is sent: the history shows it, and nothing is called again`, async () => {
-      discord.api.fault({ path: messages, answer, isCarriedOut: true })
+      discord.server.fault({ path: messages, answer, isCarriedOut: true })
       assert.equal((await deliver({ msg: `*once* ${what}` })).length, 1)
       assert.equal(discord.posts().length, 1)
     })
 
     test(`${what}, and not carried out, is made again`, async () => {
-      discord.api.fault({ path: messages, answer })
+      discord.server.fault({ path: messages, answer })
       assert.equal((await deliver({ msg: 'x', at: user })).length, 1)
     })
 
     test(`${what} is repeated in vain, as its nonce says, where the history cannot be read`, async () => {
       discord.showsHistory = false
-      discord.api.fault({ path: messages, answer, isCarriedOut: true })
+      discord.server.fault({ path: messages, answer, isCarriedOut: true })
       assert.equal((await deliver({ type: 'file', url: inline })).length, 1)
       assert.equal(discord.posts().length, 2)
     })
@@ -214,27 +201,25 @@ describe('a call without an answer', () => {
 
   test('is looked for behind what others have written since, a page at a time', async () => {
     discord.fill(thread, 130)
-    discord.api.fault({ path: messages, answer: 'cut' })
+    discord.server.fault({ path: messages, answer: 'cut' })
     await deliver({ to: `discord:group:${thread}`, msg: 'x' })
-    const pages = discord.api.callsTo(messages).filter(({ method }) => method === 'GET').map(({ query }) => query)
+    const pages = discord.server.callsTo(messages).filter(({ method }) => method === 'GET').map(({ query }) => query)
     assert.deepEqual(pages.map(query => [query.get('limit'), query.has('before')]), [['50', false], ['100', false], ['100', true]])
   })
 
   test('in the midst of a long text repeats nothing that is there', async () => {
     const msg = 'a b '.repeat(1200)
-    discord.api.fault({ path: messages, isCarriedOut: true, answer: { body: { id: '334385199974967042' } } })
-    discord.api.fault({ path: messages, answer: 'cut' })
+    discord.server.fault({ path: messages, isCarriedOut: true, answer: { body: { id: '334385199974967042' } } })
+    discord.server.fault({ path: messages, answer: 'cut' })
     const parts = await deliver({ msg })
     assert.equal(parts.map(({ content }) => content).join(' '), msg.trim())
     assert.equal(discord.posts().length, parts.length + 2)
   })
 
   test('is not made again where another plugin has changed the message, as nothing knows that again', async () => {
-    const off = relay.app.on('before-send', session => {
-      session.elements = [...session.elements ?? [], h('b', 'signed')]
-    })
+    const off = signAll(relay)
     try {
-      discord.api.fault({ path: messages, answer: 'cut', isCarriedOut: true })
+      discord.server.fault({ path: messages, answer: 'cut', isCarriedOut: true })
       assert.match(await fail({ msg: 'x' }, 504), /^unanswered/)
       assert.deepEqual(discord.shown.map(({ content }) => content), ['x**signed**'])
     } finally {
@@ -245,10 +230,10 @@ describe('a call without an answer', () => {
   test('is neither looked for nor made again while that is limited', async () => {
     // What earlier tests have left unanswered elsewhere is looked for once more, at any time.
     const path = new RegExp(`^/channels/${thread}/messages$`)
-    discord.api.fault({ path, answer: 'cut' })
-    discord.api.fault({ path, answer: limited(1.5) })
+    discord.server.fault({ path, answer: 'cut' })
+    discord.server.fault({ path, answer: limited(1.5) })
     await reaches(await queue({ to: `discord:group:${thread}`, msg: 'x' }), 'sent')
-    const calls = discord.api.callsTo(path)
+    const calls = discord.server.callsTo(path)
     const [look, next] = calls.slice(1)
     assert(look?.method === 'GET' && (next?.at ?? 0) - look.at >= 1500, calls.map(({ method, at }) => `${method} ${at}`).join(', '))
   })
@@ -260,7 +245,7 @@ describe('a call without an answer', () => {
     try {
       assert.match(await fail({ msg: 'x' }, 503), /^unsent/)
     } finally {
-      Reflect.set(config, 'endpoint', discord.api.url)
+      Reflect.set(config, 'endpoint', discord.server.url)
     }
   })
 })
@@ -270,7 +255,7 @@ describe('a limit', () => {
   const times = (): number[] => discord.posts().map(({ at }, _, [first]) => at - (first?.at ?? 0)).slice(1)
 
   test('that is short is waited for, and never called earlier', async () => {
-    discord.api.fault({ path: messages, answer: limited(0.3) })
+    discord.server.fault({ path: messages, answer: limited(0.3) })
     await deliver({ msg: 'x' })
     assert(times().length === 1 && times().every(time => time >= 300), String(times()))
   })
@@ -278,7 +263,7 @@ describe('a limit', () => {
   test('of one channel leaves the others alone, and a global one does not', async () => {
     for (const [scope, isFree] of [['shared', true], ['global', false]] as const) {
       discord.clear()
-      discord.api.fault({ path: messages, answer: limited(0.7, scope) })
+      discord.server.fault({ path: messages, answer: limited(0.7, scope) })
       const first = deliver({ msg: 'x' })
       await until('it is limited', () => discord.posts().length === 1)
       await deliver({ to: `discord:group:${thread}`, msg: 'y' })
@@ -293,16 +278,16 @@ describe('a limit', () => {
       [opens, errorOf(403, 40003, 'You are opening direct messages too fast'), 'discord:private:7'],
       [messages, errorOf(403, 40004, 'Send messages has been temporarily disabled'), 'discord:group:7'],
     ] as const) {
-      discord.api.fault({ path, answer })
+      discord.server.fault({ path, answer })
       const { status, headers, msg } = await send({ to, msg: 'x' })
       assert.deepEqual([status, headers.get('retry-after'), headers.get('relay-outcome')], [503, '60', 'unsent'], msg)
       assert.equal((await send({ to, msg: 'x' })).status, 503)
-      assert.equal(discord.api.callsTo(path).length, 1)
+      assert.equal(discord.server.callsTo(path).length, 1)
     }
   })
 
   test('of Cloudflare counts for the whole account', async () => {
-    discord.api.fault({ path: messages, answer: { status: 429, headers: { 'retry-after': '1' }, body: '<html>error code: 1015</html>' } })
+    discord.server.fault({ path: messages, answer: { status: 429, headers: { 'retry-after': '1' }, body: '<html>error code: 1015</html>' } })
     const id = await queue({ msg: 'a' })
     await until('it is limited', () => discord.posts().length === 1)
     await reaches(await queue({ to: `discord:group:${thread}`, msg: 'b' }), 'sent')
@@ -312,16 +297,15 @@ describe('a limit', () => {
 
   test('that a success announces is kept, so that it is never reached', async () => {
     const headers = { 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset-after': '0.25', 'x-ratelimit-bucket': 'abcd1234' }
-    discord.api.fault({ path: messages, answer: { headers, body: { id: '334385199974967042' } } })
+    discord.server.fault({ path: messages, answer: { headers, body: { id: '334385199974967042' } } })
     for (const msg of ['a', 'b']) assert.equal((await send({ msg })).status, 200)
     assert(times().every(time => time >= 250), String(times()))
   })
 })
 
 test('across a restart what was accepted before the first login arrives after it, as the token names the account', async () => {
-  adapter.dispose()
   discord.isOpen = false
-  load(relay.app)
+  discord.load(relay.app)
   assert.equal(bot()?.sid, `discord:${botId}`)
   const id = await queue({ msg: 'early', self_id: botId })
   discord.isOpen = true
@@ -349,15 +333,14 @@ test('a command is posted as it was typed, and answered in its own thread or cha
 test('a message in an archived thread cannot be changed, but a new one opens the thread', async () => {
   const goOn = (msg: string) => send({ to: `discord:group:${thread}`, msg, thread: 'archived', thread_mode: 'update' })
   await goOn('queued')
-  discord.api.fault({ path: /\/messages\/\d+$/, answer: errorOf(400, 50083, 'Thread is archived') })
+  discord.server.fault({ path: /\/messages\/\d+$/, answer: errorOf(400, 50083, 'Thread is archived') })
   const { status, data, msg } = await goOn('done')
   assert.deepEqual([status, data.thread], [200, 'replied'], msg)
 })
 
 test('recalls a message', async () => {
   const [{ id } = { id: '' }] = await deliver({ msg: 'x' })
-  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ message_id: id }) }
-  assert.equal((await relay.request('/onebot/delete_msg', init)).status, 200)
+  assert.equal((await call(relay, 'delete_msg', { message_id: id })).retcode, 0)
   assert.deepEqual(discord.recalled, [`${channel} ${id}`])
 })
 

@@ -1,9 +1,9 @@
-import { Universal } from 'koishi'
+import type { Context, ForkScope } from 'koishi'
 import type { Config } from '../../src'
 import { fieldsOf, type JsonObject } from '../../src/lib/shape'
-import { loadAdapter, type AdapterEntry } from '../support/adapter'
-import { startRelay, type TestRelay } from '../support/relay'
-import { until } from '../support/until'
+import type { AdapterEntry } from '../support/adapter'
+import type { TestRelay } from '../support/relay'
+import { loadPlatform, relayWith, type Arrived, type Platform } from './platform'
 import { PlatformServer, type Answer, type Call, type SentFile } from './server'
 
 /*
@@ -14,7 +14,7 @@ import { PlatformServer, type Answer, type Call, type SentFile } from './server'
 export const botId = '198622483471925248'
 /** As the example of the documentation: it begins with the ID in base64. */
 export const token = 'MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs'
-export const server = '197038439483310086'
+export const guild = '197038439483310086'
 export const channel = '290926798999357250'
 export const thread = '1099988877766655544'
 export const user = '53908099506183680'
@@ -48,7 +48,7 @@ export function limited(seconds: number, scope: 'user' | 'global' | 'shared' = '
 }
 
 /** The HTTP API and the gateway. */
-export class DiscordServer {
+export class Discord implements Platform {
   /** All messages, the oldest first. */
   readonly shown: Shown[] = []
   /** Whether bots can log in. */
@@ -58,12 +58,13 @@ export class DiscordServer {
   readonly recalled: string[] = []
   private readonly nonces = new Map<unknown, Shown>()
   private count = 0
+  private fork: ForkScope | undefined
 
-  private constructor(readonly api: PlatformServer) {}
+  private constructor(readonly server: PlatformServer) {}
 
-  static async start(): Promise<DiscordServer> {
-    const holder: { discord?: DiscordServer } = {}
-    const api = await PlatformServer.start(call => holder.discord?.handle(call) ?? {}, socket => {
+  static async start(): Promise<Discord> {
+    const holder: { discord?: Discord } = {}
+    const server = await PlatformServer.start(call => holder.discord?.handle(call) ?? {}, socket => {
       // Hello, Identify, Ready: https://docs.discord.com/developers/events/gateway#connection-lifecycle
       socket.send(JSON.stringify({ op: 10, d: { heartbeat_interval: 41_250 }, s: null, t: null }))
       socket.on('message', data => {
@@ -71,30 +72,40 @@ export class DiscordServer {
         if (op === 1) socket.send(JSON.stringify({ op: 11 }))
         if (op === 2) {
           holder.discord?.tell('READY', {
-            v: 10, user: self, guilds: [{ id: server, unavailable: true }], session_id: 'one', resume_gateway_url: api.url.replace('http', 'ws'),
+            v: 10, user: self, guilds: [{ id: guild, unavailable: true }], session_id: 'one', resume_gateway_url: server.url.replace('http', 'ws'),
             application: { id: botId, flags: 0 },
           })
         }
       })
     })
-    return holder.discord = new DiscordServer(api)
+    return holder.discord = new Discord(server)
   }
 
   get adapter(): AdapterEntry {
     const retry = { retryTimes: 100, retryInterval: 50, retryLazy: 50 }
-    return { name: '@satorijs/adapter-discord', config: { type: 'bot', token, slash: false, endpoint: this.api.url, ...retry } }
+    return { name: '@satorijs/adapter-discord', config: { type: 'bot', token, slash: false, endpoint: this.server.url, ...retry } }
   }
 
   /** A relay with a bot of this platform. */
-  async relay(config: Config): Promise<TestRelay> {
-    const { name, config: settings } = this.adapter
-    const relay = await startRelay({ config, setup: app => app.plugin(loadAdapter(name), settings) })
-    await until('the bot is online', () => relay.app.bots.some(bot => bot.sid === `discord:${botId}` && bot.status === Universal.Status.ONLINE))
-    return relay
+  relay(config: Config): Promise<TestRelay> {
+    return relayWith([`discord:${botId}`], app => this.load(app), config)
+  }
+
+  /** Loads the adapter, in the place of the one that is loaded. */
+  load(app: Context): void {
+    this.fork?.dispose()
+    this.fork = loadPlatform(app, this)
+  }
+
+  get arrived(): readonly Arrived[] {
+    return this.shown.map(({ channel, content, replyTo }) => {
+      const to = `discord:${channel === direct ? `private:${user}` : `group:${channel}`}`
+      return { to, text: content, isAnswer: replyTo !== undefined }
+    })
   }
 
   clear(): void {
-    this.api.clear()
+    this.server.clear()
     this.shown.length = 0
     this.nonces.clear()
     this.showsHistory = true
@@ -102,7 +113,7 @@ export class DiscordServer {
 
   /** The calls that would make messages. */
   posts(): Call[] {
-    return this.api.callsTo(messages).filter(({ method }) => method === 'POST')
+    return this.server.callsTo(messages).filter(({ method }) => method === 'POST')
   }
 
   /** Another program writes so many messages through the same bot. */
@@ -114,26 +125,26 @@ export class DiscordServer {
 
   /** An event for the bot. */
   tell(type: string, data: object): void {
-    for (const socket of this.api.sockets) socket.send(JSON.stringify({ op: 0, t: type, s: ++this.count, d: data }))
+    for (const socket of this.server.sockets) socket.send(JSON.stringify({ op: 0, t: type, s: ++this.count, d: data }))
   }
 
   /** A member, or a webhook, writes something. */
   say(content: string, more: JsonObject = {}): void {
     const author = { id: user, username: 'mason', discriminator: '0', global_name: 'Mason', avatar: null }
-    this.tell('MESSAGE_CREATE', { ...messageOf({ id: this.nextId(), channel, content }), guild_id: server, author, member: { roles: [] }, ...more })
+    this.tell('MESSAGE_CREATE', { ...messageOf({ id: this.nextId(), channel, content }), guild_id: guild, author, member: { roles: [] }, ...more })
   }
 
   private handle({ method, path, query, headers, fields, files }: Call): Answer {
     if (headers.authorization !== `Bot ${token}`) return { status: 401, body: { message: '401: Unauthorized', code: 0 } }
-    if (path === '/gateway/bot') return this.isOpen ? { body: { url: this.api.url.replace('http', 'ws'), shards: 1 } } : { status: 503, body: 'Unavailable' }
+    if (path === '/gateway/bot') return this.isOpen ? { body: { url: this.server.url.replace('http', 'ws'), shards: 1 } } : { status: 503, body: 'Unavailable' }
     if (path === '/users/@me/channels') {
       return fields.recipient_id === user ? { body: { id: direct, type: 1, recipients: [{ id: user, username: 'mason' }] } } : invalid('recipient_id', 'Unknown user')
     }
-    if (path === '/users/@me/guilds') return { body: query.get('after') === '0' ? [{ id: server, name: 'Team', owner: true }] : [] }
-    if (path === `/guilds/${server}/channels`) {
+    if (path === '/users/@me/guilds') return { body: query.get('after') === '0' ? [{ id: guild, name: 'Team', owner: true }] : [] }
+    if (path === `/guilds/${guild}/channels`) {
       return { body: [{ id: '1', type: 4, name: 'Text Channels' }, { id: channel, type: 0, name: 'general' }, { id: '2', type: 2, name: 'Voice' }] }
     }
-    if (path === `/guilds/${server}/threads/active`) return { body: { threads: [{ id: thread, type: 11, name: 'incident', parent_id: channel }], members: [] } }
+    if (path === `/guilds/${guild}/threads/active`) return { body: { threads: [{ id: thread, type: 11, name: 'incident', parent_id: channel }], members: [] } }
     const [, place = '', recalled] = /^\/channels\/(\d+)\/messages(?:\/(\d+))?$/.exec(path) ?? []
     if (![channel, thread, direct].includes(place)) return errorOf(404, 10003, 'Unknown Channel')
     if (method === 'DELETE') {

@@ -1,77 +1,64 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RelayProcess } from '../faults/process'
-import type { AdapterEntry } from '../support/adapter'
 import { temporaryFolder } from '../support/folder'
 import { apiKey } from '../support/relay'
 import { until } from '../support/until'
 import { callerOf } from './caller'
-import { channel, direct, DiscordServer, messages, thread, user } from './discord'
+import { channel, Discord, messages, thread, user } from './discord'
 import { Lark } from './lark'
-import { SatoriServer } from './satori'
-import type { PlatformServer } from './server'
+import type { Platform } from './platform'
+import { Satori } from './satori'
 import { Telegram } from './telegram'
 
-/** A platform that stays while the relay is killed. */
-interface Platform {
-  server: PlatformServer
-  adapter: AdapterEntry
+interface Killed {
+  name: string
+  /** Starts the platform, which stays while the relay is killed. */
+  start: () => Promise<Platform>
   /** Chats: for a call with others behind it, for one that is not carried out, and for one with a key. */
   chats: readonly [open: string, lost: string, keyed: string]
   /** The path of the calls that send. */
   sending: RegExp
-  /** What has arrived, in its order, and where. */
-  arrived: () => readonly { to: string, text: string }[]
+  /** Whether it can tell what became of a call that was open. */
+  canTell: boolean
 }
 
-/** Each, and whether it can tell what became of a call that was open. */
-const platforms: Readonly<Record<string, { start: () => Promise<Platform>, canTell: boolean }>> = {
-  Telegram: {
-    canTell: false,
-    async start() {
-      const { server, adapter, messages } = await Telegram.start()
-      const arrived = () => messages.map(({ chat, text }) => ({ to: `telegram:group:${chat}`, text }))
-      return { server, adapter, chats: ['telegram:group:-1', 'telegram:group:-2', 'telegram:group:-3'], sending: /\/sendMessage$/, arrived }
-    },
+const platforms: Killed[] = [
+  {
+    name: 'Telegram', start: () => Telegram.start(), sending: /\/sendMessage$/, canTell: false,
+    chats: ['telegram:group:-1', 'telegram:group:-2', 'telegram:group:-3'],
   },
-  Discord: {
-    canTell: true,
-    async start() {
-      const { api: server, adapter, shown } = await DiscordServer.start()
-      const placeOf = (id: string): string => id === direct ? `private:${user}` : `group:${id}`
-      const arrived = () => shown.map(({ channel, content }) => ({ to: `discord:${placeOf(channel)}`, text: content }))
-      const chats = [`discord:group:${channel}`, `discord:group:${thread}`, `discord:private:${user}`] as const
-      return { server, adapter, chats, sending: messages, arrived }
-    },
+  {
+    name: 'Discord', start: () => Discord.start(), sending: messages, canTell: true,
+    chats: [`discord:group:${channel}`, `discord:group:${thread}`, `discord:private:${user}`],
   },
-  Feishu: {
-    canTell: true,
-    async start() {
-      const { server, adapter, messages } = await Lark.start()
-      const arrived = () => messages.map(({ to, text }) => ({ to: `feishu:group:${to}`, text }))
-      const chats = ['feishu:group:oc_1', 'feishu:group:oc_2', 'feishu:group:oc_3'] as const
-      return { server, adapter, chats, sending: /\/im\/v1\/messages$/, arrived }
-    },
+  {
+    name: 'Feishu', start: () => Lark.start(), sending: /\/im\/v1\/messages$/, canTell: true,
+    chats: ['feishu:group:oc_1', 'feishu:group:oc_2', 'feishu:group:oc_3'],
   },
-  Satori: {
-    canTell: true,
-    async start() {
-      const { api: server, adapter, sid, ledger } = await SatoriServer.start()
-      // A history that does not reach back to before the call proves nothing.
-      const old = ['c1', 'c2', 'c3'].map(channelId => ({ id: channelId, channelId, content: 'old', parts: [], at: Date.now() - 3_600_000 }))
-      ledger.push(...old)
-      const arrived = () => ledger.slice(old.length).map(({ channelId, content }) => ({ to: `${sid}:group:${channelId}`, text: content }))
-      return { server, adapter, chats: [`${sid}:group:c1`, `${sid}:group:c2`, `${sid}:group:c3`], sending: /\/message\.create$/, arrived }
-    },
+  {
+    name: 'Satori', start: startSatori, sending: /\/message\.create$/, canTell: true,
+    chats: ['llonebot:10000:group:c1', 'llonebot:10000:group:c2', 'llonebot:10000:group:c3'],
   },
+]
+
+/** A history that does not reach back to before the call proves nothing. */
+async function startSatori(): Promise<Platform> {
+  const satori = await Satori.start()
+  for (const channelId of ['c1', 'c2', 'c3']) {
+    satori.ledger.push({ id: channelId, channelId, content: 'before', parts: [], at: Date.now() - 3_600_000 })
+  }
+  return satori
 }
 
 describe('after kill -9', { concurrency: 2 }, () => {
-  for (const [name, { start, canTell }] of Object.entries(platforms)) {
+  for (const { name, start, chats, sending, canTell } of platforms) {
     const outcome = canTell ? 'sent' : 'unanswered'
+    const [open, lost, keyed] = chats
 
     test(`${name} has what was open once, or says that it is unknown, sends the rest in its order, and knows keys`, async t => {
-      const { server, adapter, chats: [open, lost, keyed], sending, arrived } = await start()
+      const platform = await start()
+      const { server, adapter } = platform
       const folder = temporaryFolder()
       const launch = async (): Promise<RelayProcess> => {
         const config = { chatApiTimeout: 4, chatSettleTime: 1 }
@@ -85,7 +72,7 @@ describe('after kill -9', { concurrency: 2 }, () => {
         await server.stop()
       })
       const { send, queue, reaches } = callerOf(() => process, open)
-      const texts = (chat: string): string[] => arrived().flatMap(({ to, text }) => to === chat ? [text] : [])
+      const texts = (chat: string): string[] => platform.arrived.flatMap(({ to, text }) => to === chat && text !== 'before' ? [text] : [])
       const silence = (isCarriedOut: boolean) => server.fault({ path: sending, answer: 'none', isCarriedOut })
 
       const sent = await send({ to: keyed, msg: 'a' }, { 'idempotency-key': 'first' })
@@ -112,7 +99,7 @@ describe('after kill -9', { concurrency: 2 }, () => {
       assert.deepEqual([again.status, again.data.message_ids], [200, sent.data.message_ids])
       const { status, headers, msg } = await send({ to: keyed, msg: 'b' }, { 'idempotency-key': 'second' })
       assert.deepEqual([status, headers.get('relay-outcome')], [canTell ? 200 : 504, outcome], msg)
-      assert.deepEqual([open, lost, keyed].map(texts), [['open', 'a', 'b', 'c', 'd'], canTell ? ['lost'] : [], ['a', 'b']])
+      assert.deepEqual(chats.map(texts), [['open', 'a', 'b', 'c', 'd'], canTell ? ['lost'] : [], ['a', 'b']])
     })
   }
 })

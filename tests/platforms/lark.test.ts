@@ -1,12 +1,13 @@
 import { h } from 'koishi'
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
-import { fieldsOf } from '../../src/lib/shape'
+import { call } from '../integration/onebot-api/support'
 import { upload } from '../integration/webhook/support'
-import type { TestRelay } from '../support/relay'
+import { askAs, read, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { callerOf, idsOf } from './caller'
 import { group, Lark, refuse, self, user } from './lark'
+import { signAll } from './platform'
 import { PlatformServer } from './server'
 
 const pixel = 'data:image/png;base64,iVBORw0KGgo='
@@ -77,8 +78,7 @@ describe('Feishu and Lark', () => {
       [{ to: `lark:group:${group}`, msg: '<at user_id="all"></at>' }, 200], [{ to: 'ops', msg: 'x' }, 200],
       [{ to: 'lark:group:oc_2', msg: 'x' }, 403],
     ] as const) {
-      const headers = { 'x-api-key': 'the-secret-of-ci', 'content-type': 'application/json' }
-      assert.equal((await fetch(`${relay.url}/webhook`, { method: 'POST', body: JSON.stringify(body), headers })).status, status)
+      assert.equal((await askAs(relay, 'the-secret-of-ci', 'POST', '/webhook', body)).status, status)
     }
     assert.deepEqual(texts(), ['<at user_id="all"></at>', 'x'])
     lark.clear()
@@ -245,9 +245,7 @@ describe('Feishu and Lark', () => {
   })
 
   test('repeats nothing after a restart that another plugin may have changed', async () => {
-    const end = relay.app.on('before-send', session => {
-      session.elements = [...session.elements ?? [], h('b', 'signed')]
-    })
+    const end = signAll(relay)
     lark.server.fault({ path: /messages$/, answer: 'none', isCarriedOut: true })
     const { queue, reaches } = callerOf(() => relay, 'feishu:group:oc_restart')
     const id = await queue({ msg: 'once' })
@@ -259,9 +257,7 @@ describe('Feishu and Lark', () => {
   })
 
   test('mentions nobody in a text beside which another plugin has written', async () => {
-    const end = relay.app.on('before-send', session => {
-      session.elements = [...session.elements ?? [], h('b', 'signed')]
-    })
+    const end = signAll(relay)
     await send({ msg: '<at user_id="all"></at>' })
     end()
     assert.equal(lark.sends.length, 1)
@@ -273,9 +269,8 @@ describe('Feishu and Lark', () => {
     const groups = [{ id: group, name: 'ops' }, { id: 'oc_2', name: '值班' }]
     assert.deepEqual(data, { bot: `lark:${self}`, groups, friends: [] })
     const [id] = await arrives({ msg: 'oops' })
-    const headers = { 'content-type': 'application/json' }
-    const { status } = await relay.request('/onebot/delete_msg', { method: 'POST', body: JSON.stringify({ message_id: id }), headers })
-    assert.deepEqual([status, lark.recalled], [200, [id]])
+    assert.equal((await call(relay, 'delete_msg', { message_id: id })).retcode, 0)
+    assert.deepEqual(lark.recalled, [id])
   })
 
   const inThread = { thread_id: 'omt_d4be107c616a', root_id: 'om_root', parent_id: 'om_root' }
@@ -302,27 +297,22 @@ describe('Feishu and Lark', () => {
 
   test('says why a list or a recall failed, and when to ask again', async () => {
     const [id] = await arrives({ msg: 'oops' })
-    const contacts = () => relay.request(`/contacts?bot=feishu:${self}`)
-    const recall = () => relay.request('/onebot/delete_msg', {
-      method: 'POST', body: JSON.stringify({ message_id: id }), headers: { 'content-type': 'application/json' },
-    })
     const limit = { status: 400, headers: { 'x-ogw-ratelimit-reset': '30' }, body: { code: 99991400, msg: 'request trigger frequency limit' } }
     for (const [answer, status, wait, words] of [
       [limit, 503, '30', /nothing was done, try again later: the platform limits how fast .*frequency limit/],
       [refuse(99991672, 'Access denied'), 502, null, /the platform refused it: the platform does not permit .*Access denied/],
     ] as const) {
       lark.server.fault({ path: /\/im\/v1\/(?:chats|messages)/, times: 2, answer })
-      const [listed, recalled] = [await contacts(), await recall()]
-      assert.deepEqual([listed.status, listed.headers.get('retry-after')], [status, wait])
-      assert.deepEqual([fieldsOf(await recalled.clone().json()).retcode, recalled.headers.get('retry-after')], [1000 + status, wait])
-      for (const answer of [listed, recalled]) assert.match(await answer.text(), words)
+      const listed = await read(await relay.request(`/contacts?bot=feishu:${self}`))
+      const recalled = await call(relay, 'delete_msg', { message_id: id })
+      assert.deepEqual([listed.status, recalled.retcode], [status, 1000 + status])
+      for (const { headers } of [listed, recalled]) assert.equal(headers.get('retry-after'), wait)
+      for (const text of [listed.msg, recalled.text]) assert.match(text, words)
     }
   })
 
   test('sends what another plugin has made of a message to the very topic, and answers no other chat', async () => {
-    const end = relay.app.on('before-send', session => {
-      session.elements = [...session.elements ?? [], h('b', 'signed'), h('file', { src: 'data:text/plain;base64,YQ==', title: 'a.txt' })]
-    })
+    const end = signAll(relay, h('file', { src: 'data:text/plain;base64,YQ==', title: 'a.txt' }))
     const to = `feishu:group:${group}`
     for (const body of [{ to: `${to}:om_root` }, { to: `${to}:om_root`, reply_to: 'om_asked' }, { to, reply_to: 'om_asked' }]) {
       assert.equal((await send({ msg: 'a', ...body })).status, 200)

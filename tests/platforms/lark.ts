@@ -1,12 +1,11 @@
 import type LarkAdapter from '@satorijs/adapter-lark'
-import { Universal, type Bot, type Context } from 'koishi'
-import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import type { Bot, Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { fieldsOf, toText, type JsonObject } from '../../src/lib/shape'
 import type { Config } from '../../src'
-import { loadAdapter, type AdapterEntry } from '../support/adapter'
-import { startRelay, type TestRelay } from '../support/relay'
-import { until } from '../support/until'
+import type { AdapterEntry } from '../support/adapter'
+import type { TestRelay } from '../support/relay'
+import { loadPlatform, relayWith, type Arrived, type Platform } from './platform'
 import { PlatformServer, type Answer, type Call, type SentFile } from './server'
 
 /** A group, a user, and the bot itself. It can write to all but those whose IDs end with `gone`. */
@@ -29,7 +28,7 @@ export interface Sent {
  * Feishu as its documentation has it (https://open.feishu.cn/document/server-docs/im-v1/message/create and the pages beside it), with its
  * answers word for word.
  */
-export class Lark {
+export class Lark implements Platform {
   /** What has arrived, in its order. */
   readonly messages: Sent[] = []
   /** The requests that would send something. */
@@ -52,21 +51,16 @@ export class Lark {
   }
 
   /** A relay with a bot of this platform. */
-  async relay(config: Config = {}): Promise<TestRelay> {
-    const { name, config: settings } = this.adapter
-    const relay = await startRelay({
-      config: Object.assign({ chatApiTimeout: 1, targets: {} }, config),
-      setup: app => {
-        app.plugin(SQLiteDriver, { path: ':memory:' })
-        app.plugin(loadAdapter(name), settings)
-      },
-    })
-    const isBot = (bot: Bot): bot is LarkAdapter<Context> => bot.sid === `lark:${self}` && bot.status === Universal.Status.ONLINE
-    await until('the bot is online', () => relay.app.bots.some(isBot))
-    await until('the database is there', () => relay.app.get('database') !== undefined)
+  async relay(config: Config): Promise<TestRelay> {
+    const relay = await relayWith([`lark:${self}`], app => loadPlatform(app, this), config)
+    const isBot = (bot: Bot): bot is LarkAdapter<Context> => bot.platform === 'lark'
     // The adapter never clears its timer of 20 minutes.
     for (const bot of relay.app.bots.filter(isBot)) clearTimeout(bot._refresher)
     return relay
+  }
+
+  get arrived(): readonly Arrived[] {
+    return this.messages.map(({ to, text }) => ({ to: `feishu:group:${to}`, text, isAnswer: to.startsWith('om_') }))
   }
 
   get adapter(): AdapterEntry {

@@ -1,14 +1,14 @@
-import { h, Universal } from 'koishi'
-import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import { h } from 'koishi'
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { fieldsOf, type JsonObject } from '../../src/lib/shape'
 import { call } from '../integration/onebot-api/support'
-import { startRelay, type Reply, type TestRelay } from '../support/relay'
+import type { Reply, TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { callerOf } from './caller'
+import { relayWith } from './platform'
 import { places, platformNames, Platforms, sending } from './rest'
 import type { Answer, Call } from './server'
 
@@ -25,15 +25,7 @@ before(async () => {
   const config = {
     chatApiTimeout: 1, chatApiMaxRetries: 1, chatPauseAfter: 0, commandCallbackUrl: `${platforms.server.url}/callback`, commandPrefix: '#', commandLength: 4,
   }
-  relay = await startRelay({
-    config,
-    setup: app => {
-      app.plugin(SQLiteDriver, { path: ':memory:' })
-      platforms.load(app)
-    },
-  })
-  await until('the database is there', () => relay.app.get('database') !== undefined)
-  await until('all bots are online', () => platformNames.every(name => relay.app.bots.some(bot => bot.platform === name && bot.status === Universal.Status.ONLINE)))
+  relay = await relayWith(platformNames, app => platforms.load(app), config)
 })
 after(async () => {
   await relay.stop()

@@ -1,13 +1,14 @@
 import { h, Universal } from 'koishi'
-import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import type { Config } from '../../src'
+import { call } from '../integration/onebot-api/support'
 import { upload } from '../integration/webhook/support'
-import { startRelay, type TestRelay } from '../support/relay'
+import type { TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { callerOf, idsOf, outcomeOf } from './caller'
-import { features, SatoriServer, type Entry } from './satori'
+import { relayWith } from './platform'
+import { features, Satori, type Entry } from './satori'
 import { PlatformServer, type Answer } from './server'
 
 const quick = { chatApiTimeout: 0.4, chatApiMaxRetries: 1 }
@@ -17,26 +18,19 @@ let relay: TestRelay
 let callback: PlatformServer
 let config: Config
 /** Servers: one with everything; one without a history, whose platform is called `onebot`; one that declares no more than sending. */
-let full: SatoriServer
-let plain: SatoriServer
-let bare: SatoriServer
+let full: Satori
+let plain: Satori
+let bare: Satori
 let chats = 0
 
 before(async () => {
-  full = await SatoriServer.start()
-  plain = await SatoriServer.start({ platform: 'onebot', id: '20000', features: features.filter(name => name !== 'message.list') })
-  bare = await SatoriServer.start({ platform: 'bare', features: ['login.get'] })
+  full = await Satori.start()
+  plain = await Satori.start({ platform: 'onebot', id: '20000', features: features.filter(name => name !== 'message.list') })
+  bare = await Satori.start({ platform: 'bare', features: ['login.get'] })
   callback = await PlatformServer.start(() => ({ body: { reply: 'pong' } }))
   config = { ...quick, commandPrefix: '/', commandLength: 4, commandCallbackUrl: callback.url }
-  relay = await startRelay({
-    config,
-    setup: app => {
-      app.plugin(SQLiteDriver, { path: ':memory:' })
-      for (const server of [full, plain, bare]) server.connect(app)
-    },
-  })
-  for (const server of [full, plain, bare]) await becomes(server, true)
-  await until('the database is there', () => relay.app.get('database') !== undefined)
+  const servers = [full, plain, bare]
+  relay = await relayWith(servers.map(({ sid }) => sid), app => servers.forEach(server => server.connect(app)), config)
 })
 after(async () => {
   for (const server of [full, plain, bare]) await server.stop()
@@ -49,14 +43,14 @@ afterEach(() => {
 })
 
 /** Resolves when the login of a server is online, or is not. */
-function becomes({ sid }: SatoriServer, isOnline: boolean): Promise<void> {
+function becomes({ sid }: Satori, isOnline: boolean): Promise<void> {
   const isSo = (): boolean => relay.app.bots.some(bot => bot.sid === sid && bot.status === Universal.Status.ONLINE) === isOnline
   return until(`${sid} is ${isOnline ? 'online' : 'offline'}`, isSo)
 }
 
 /** One more server. */
-async function further(platform: string): Promise<SatoriServer> {
-  const server = await SatoriServer.start({ platform })
+async function further(platform: string): Promise<Satori> {
+  const server = await Satori.start({ platform })
   server.connect(relay.app)
   await becomes(server, true)
   return server
@@ -121,8 +115,7 @@ describe('a message', () => {
 
   test('is recalled', async () => {
     const reply = await send({ msg: 'a' })
-    const recall = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ message_id: idsOf(reply)[0] }) }
-    assert.equal((await relay.request('/onebot/delete_msg', recall)).status, 200)
+    assert.equal((await call(relay, 'delete_msg', { message_id: idsOf(reply)[0] })).retcode, 0)
     assert.equal(full.ledger.length, 0)
   })
 })

@@ -1,6 +1,7 @@
 import { h, Universal, type Context } from 'koishi'
 import { fieldsOf, type JsonObject } from '../../src/lib/shape'
-import { loadAdapter, type AdapterEntry } from '../support/adapter'
+import type { AdapterEntry } from '../support/adapter'
+import { loadPlatform, type Arrived, type Platform } from './platform'
 import { PlatformServer, type Answer, type Call, type Fault } from './server'
 
 /** The token of every server. */
@@ -35,7 +36,7 @@ export const features = [
  * A Satori server for one login, written from https://satori.chat/zh-CN/protocol/ and, where that says nothing, from the server of Koishi
  * (satorijs/satori `packages/server/src/index.ts`).
  */
-export class SatoriServer {
+export class Satori implements Platform {
   readonly ledger: Entry[] = []
   /** What a message becomes in the history. */
   show = (content: string): string => content
@@ -43,30 +44,34 @@ export class SatoriServer {
   private sn = 0
   private dispose: () => void = () => undefined
 
-  private constructor(private readonly login: Required<Login>, private server: PlatformServer | undefined) {}
+  private constructor(private readonly login: Required<Login>, readonly server: PlatformServer) {}
 
-  static async start({ platform = 'llonebot', id = '10000', features: given = features }: Login = {}): Promise<SatoriServer> {
-    const satori = new SatoriServer({ platform, id, features: given }, undefined)
-    satori.server = await PlatformServer.start(call => satori.handle(call), socket => {
+  static async start({ platform = 'llonebot', id = '10000', features: given = features }: Login = {}): Promise<Satori> {
+    const holder: { satori?: Satori } = {}
+    const server = await PlatformServer.start(call => holder.satori?.handle(call) ?? { status: 503 }, socket => {
       socket.addEventListener('message', ({ data }) => {
         const { op, body } = fieldsOf(typeof data === 'string' ? JSON.parse(data) : data)
         if (op === Universal.Opcode.PING) socket.send(JSON.stringify({ op: Universal.Opcode.PONG, body: {} }))
         if (op !== Universal.Opcode.IDENTIFY) return
         if (fieldsOf(body).token !== token) socket.close(4004, 'invalid token')
-        else socket.send(JSON.stringify({ op: Universal.Opcode.READY, body: { logins: [satori.describe()], proxy_urls: [] } }))
+        else socket.send(JSON.stringify({ op: Universal.Opcode.READY, body: { logins: [holder.satori?.describe()], proxy_urls: [] } }))
       })
     })
-    return satori
+    return holder.satori = new Satori({ platform, id, features: given }, server)
   }
 
   /** Loads the adapter into an app. */
   connect(app: Context): void {
-    const fork = app.plugin(loadAdapter(this.adapter.name), this.adapter.config)
+    const fork = loadPlatform(app, this)
     this.dispose = () => void fork.dispose()
   }
 
   get adapter(): AdapterEntry {
-    return { name: '@satorijs/adapter-satori', config: { endpoint: this.api.url, token, retryTimes: 6, retryInterval: 50, retryLazy: 60_000 } }
+    return { name: '@satorijs/adapter-satori', config: { endpoint: this.server.url, token, retryTimes: 6, retryInterval: 50, retryLazy: 60_000 } }
+  }
+
+  get arrived(): readonly Arrived[] {
+    return this.ledger.map(({ channelId, content }) => ({ to: `${this.sid}:group:${channelId}`, text: content, isAnswer: false }))
   }
 
   /** How targets name this login. */
@@ -76,15 +81,15 @@ export class SatoriServer {
 
   /** The calls to a method, such as `message.create`, or all calls. */
   calls(method?: string): Call[] {
-    return this.api.calls.filter(({ path }) => method === undefined || path === `/v1/${method}`)
+    return this.server.calls.filter(({ path }) => method === undefined || path === `/v1/${method}`)
   }
 
   fault(method: string, fault: Omit<Fault, 'path'>): void {
-    this.api.fault({ ...fault, path: new RegExp(`^/v1/${method}$`) })
+    this.server.fault({ ...fault, path: new RegExp(`^/v1/${method}$`) })
   }
 
   clear(): void {
-    this.api.clear()
+    this.server.clear()
     this.ledger.length = 0
     this.show = content => content
   }
@@ -96,19 +101,14 @@ export class SatoriServer {
 
   async stop(): Promise<void> {
     this.dispose()
-    await this.api.stop()
-  }
-
-  get api(): PlatformServer {
-    if (!this.server) throw new Error('the server is being started')
-    return this.server
+    await this.server.stop()
   }
 
   private emit(type: string, event: JsonObject): void {
     const { platform, id } = this.login
     const login = { sn: 1, platform, user: { id } }
     const body = { sn: ++this.sn, type, timestamp: Date.now(), login, ...event }
-    for (const socket of this.api.sockets) socket.send(JSON.stringify({ op: Universal.Opcode.EVENT, body }))
+    for (const socket of this.server.sockets) socket.send(JSON.stringify({ op: Universal.Opcode.EVENT, body }))
   }
 
   private describe(): JsonObject {

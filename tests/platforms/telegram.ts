@@ -1,11 +1,10 @@
-import { Universal, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fieldsOf, toText, type JsonObject } from '../../src/lib/shape'
 import type { Config } from '../../src'
-import { loadAdapter, type AdapterEntry } from '../support/adapter'
-import { startRelay, type TestRelay } from '../support/relay'
-import { until } from '../support/until'
+import type { AdapterEntry } from '../support/adapter'
+import type { TestRelay } from '../support/relay'
+import { loadPlatform, relayWith, type Arrived, type Platform } from './platform'
 import { PlatformServer, type Answer, type Call } from './server'
 
 /** A group with the topics 1 (General) and 45, a user, and the bot itself. */
@@ -49,7 +48,7 @@ const refused: Readonly<Record<string, Answer>> = {
  * The Bot API as https://core.telegram.org/bots/api describes it, with the words of its server (tdlib/telegram-bot-api `Client.cpp`,
  * tdlib/td `MessageContent.cpp`).
  */
-export class Telegram {
+export class Telegram implements Platform {
   /** What has arrived, in its order. */
   readonly messages: Sent[] = []
   readonly deleted: string[] = []
@@ -82,18 +81,12 @@ export class Telegram {
   }
 
   /** A relay with a bot of this platform. */
-  async relay(config: Config, setup: (app: Context) => unknown = () => undefined): Promise<TestRelay> {
-    const { name, config: settings } = this.adapter
-    const relay = await startRelay({
-      config,
-      setup: app => {
-        setup(app)
-        app.plugin(loadAdapter(name), settings)
-      },
-    })
-    const isOnline = (): boolean => relay.app.bots.some(bot => bot.sid === `telegram:${self}` && bot.status === Universal.Status.ONLINE)
-    await until('the bot is online', isOnline)
-    return relay
+  relay(config: Config): Promise<TestRelay> {
+    return relayWith([`telegram:${self}`], app => loadPlatform(app, this), config)
+  }
+
+  get arrived(): readonly Arrived[] {
+    return this.messages.map(({ chat, text, replyTo }) => ({ to: `telegram:group:${chat}`, text, isAnswer: replyTo !== undefined }))
   }
 
   /** A member writes something that the bot gets. */
