@@ -1,11 +1,11 @@
 import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { listen } from '../support/listen'
 import { record, records } from './support/json'
 import { marked, pageAt } from './support/pages'
 import { Reader } from './support/reader'
@@ -26,12 +26,9 @@ async function startLossyProxy(port: number) {
       if (isLost) client.destroy()
       else client.write(chunk)
     })
-  }).listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  const address = proxy.address()
-  assert(typeof address === 'object' && address !== null)
+  })
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url: `http://127.0.0.1:${await listen(proxy)}`,
     lose() {
       requests = 0
     },

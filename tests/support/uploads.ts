@@ -1,13 +1,13 @@
-import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
-import { createServer, type IncomingMessage } from 'node:http'
-import { connect as connectSocket, type AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import { connect as connectSocket } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { RelayError } from '../../src/errors'
 import { receive, type ReceiveLimits } from '../../src/uploads/receive'
 import { UploadStore } from '../../src/uploads/store'
 import { temporaryFolder } from './folder'
+import { serve } from './listen'
 
 export const boundary = 'the-boundary'
 
@@ -32,7 +32,7 @@ export async function startServer(t: TestContext, limits: Partial<ReceiveLimits>
   const requests: IncomingMessage[] = []
   /** Whether each refused request was left for its caller to discard. */
   const left: boolean[] = []
-  const server = createServer((request, response) => {
+  const url = await serve(t, (request, response) => {
     requests.push(request)
     const answer = (status: number, body: object) => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -48,14 +48,7 @@ export async function startServer(t: TestContext, limits: Partial<ReceiveLimits>
       request.resume()
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
-  return { port, directory, store, outcomes, requests, left }
+  return { port: Number(new URL(url).port), directory, store, outcomes, requests, left }
 }
 
 /** A connection that sends exactly the bytes it is told to. */

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { isObject } from '../../../src/lib/shape'
 import { serve } from '../../support/listen'
+import { askAs } from '../../support/relay'
 import { until } from '../../support/until'
 import { upload } from '../webhook/support'
 import { countRows, driverOf, group, later, other, relayWith, releaseHeld, takeOffline, useStored, type StoredRelay } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
+const secretOf = (name: string): string => `the-secret-of-${name}`
 
 /** For tests that need no settings of their own. */
 const relay = useStored({ config: { chatApiMaxRetries: 0 } })
@@ -215,11 +216,9 @@ describe('sending again', () => {
     for (const query of ['', '?state=', '?state=sent', '?state=failed,expired', '?state=failed&since=x', '?state=failed&group_id=1']) {
       assert.equal((await relay.ask(`/deliveries/retry${query}`, 'POST')).status, 400, query)
     }
-    const answer = await fetch(`${relay.url}/deliveries/retry?state=failed`, { method: 'POST', headers: { 'x-api-key': key } })
-    const body: unknown = await answer.json()
-    assert.equal(answer.status, 202)
-    assert(isObject(body))
-    assert.deepEqual(body.data, { queued: 3, skipped: [{ id: skipped, msg: `this key may not send to group:${other}` }], more: false })
+    const { status, data } = await askAs(relay, key, 'POST', '/deliveries/retry?state=failed')
+    assert.equal(status, 202)
+    assert.deepEqual(data, { queued: 3, skipped: [{ id: skipped, msg: `this key may not send to group:${other}` }], more: false })
     await relay.simulator.until(({ ledger }) => ledger.length === 4)
     assert.deepEqual((await relay.ask('/deliveries/retry?state=failed', 'POST')).data, { queued: 1, skipped: [], more: false })
     await relay.simulator.until(({ ledger }) => ledger.length === 5)
@@ -246,15 +245,13 @@ describe('sending again', () => {
   })
 
   describe('by a key that may manage', () => {
-    const secretOf = (name: string): string => `the-secret-of-${name}`
     const keys = [
       { name: 'manager', key: secretOf('manager'), allow: ['manage'], rate: 1 },
       { name: 'crier', key: secretOf('crier'), allow: ['manage', 'mention-all'] },
     ]
     const retry = async (relay: StoredRelay, id: string, name: string): Promise<unknown[]> => {
-      const answer = await fetch(`${relay.url}/deliveries/${id}/retry`, { method: 'POST', headers: { authorization: `Bearer ${secretOf(name)}` } })
-      const body: unknown = await answer.json()
-      return [answer.status, ...isObject(body) && answer.status === 403 ? [body.msg] : []]
+      const { status, msg } = await askAs(relay, secretOf(name), 'POST', `/deliveries/${id}/retry`)
+      return [status, ...status === 403 ? [msg] : []]
     }
     const fail = async (relay: StoredRelay, body: object): Promise<string> => (await relay.post(body)).headers.get('x-request-id') ?? ''
 
@@ -285,13 +282,12 @@ describe('sending again', () => {
   })
 
   test('of what no bot was there for may a key for the platform that it goes to then', async t => {
-    const secretOf = (name: string): string => `the-secret-of-${name}`
     const keys = [['right', 'onebot'], ['wrong', 'other']].map(([name = '', platform]) => ({
       name, key: secretOf(name), targets: [`${platform}:group:${group}`], allow: ['manage'],
     }))
     const relay = await relayWith(t, { config: { keys } })
     const retry = async (id: string, name: string): Promise<number> =>
-      (await fetch(`${relay.url}/deliveries/${id}/retry`, { method: 'POST', headers: { authorization: `Bearer ${secretOf(name)}` } })).status
+      (await askAs(relay, secretOf(name), 'POST', `/deliveries/${id}/retry`)).status
     const online = await takeOffline(relay)
     const id = (await relay.post(hello)).headers.get('x-request-id') ?? ''
     assert.equal((await relay.show(id)).bot, '')
@@ -362,9 +358,8 @@ test('the counts tell by the hour how deliveries ended, of all or of the key tha
     const relay = await relayWith(t, { path, config: { chatApiMaxRetries: 0, keys } })
     relay.simulator.fault({ fault: { kind: 'refuse' } })
     for (const headers of [undefined, undefined, { 'idempotency-key': 'a' }, later]) await relay.post(hello, headers)
-    const ci = { 'x-api-key': 'the-secret-of-ci' }
-    const own = await fetch(`${relay.url}/webhook`, { method: 'POST', body: JSON.stringify(hello), headers: ci })
-    assert.equal(own.status, 200)
+    const ci = (method: string, at: string, body?: object) => askAs(relay, 'the-secret-of-ci', method, at, body)
+    assert.equal((await ci('POST', '/webhook', hello)).status, 200)
     const sum = (data: unknown, state: string): number =>
       [...JSON.stringify(data).matchAll(new RegExp(`"${state}":(\\d+)`, 'g'))].reduce((total, [, count]) => total + Number(count), 0)
     const total = path === null ? 3 : 4
@@ -375,8 +370,7 @@ test('the counts tell by the hour how deliveries ended, of all or of the key tha
       const states = { queued: 0, sending: 0, sent: total, failed: 1, unanswered: 0, expired: 0 }
       assert.deepEqual(Object.keys(states).slice(2).map(state => sum(data.hours, state)), [total, 1, 0, 0])
       assert.deepEqual(data.states, states)
-      const response = await fetch(`${relay.url}/deliveries/counts`, { headers: ci })
-      assert.equal(sum(await response.json(), 'sent'), 2)
+      assert.equal(sum((await ci('GET', '/deliveries/counts')).body, 'sent'), 2)
       const none = { ...states, sent: 0, failed: 0 }
       const all = ['key=', `target=group:${group}`, `target=onebot:group:${group}`, 'text=hel', 'door=webhook', 'since=2020-01-01']
       for (const query of all) assert.deepEqual((await relay.ask(`/deliveries/counts?${query}`)).data.states, states, query)

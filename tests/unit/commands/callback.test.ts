@@ -6,6 +6,7 @@ import { deflateSync, gzipSync } from 'node:zlib'
 import { CallbackError, postCommand } from '../../../src/commands/callback'
 import { matchCommand } from '../../../src/commands/matcher'
 import { parseEndpoint } from '../../../src/lib/endpoint'
+import { listen } from '../../support/listen'
 
 const body = { command: 'ping', content: 'x', raw_message: '#ping x', user_id: '10001', message_id: '-5' }
 const limit = 1024 * 1024
@@ -14,11 +15,8 @@ const limit = 1024 * 1024
 async function serve(t: TestContext, listener: RequestListener): Promise<string> {
   const server = createServer(listener)
   server.keepAliveTimeout = 0
-  await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => new Promise(resolve => server.close(resolve)), { timeout: 5000 })
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address)
-  return `http://127.0.0.1:${address.port}/hook`
+  return `http://127.0.0.1:${await listen(server)}/hook`
 }
 
 function post(url: string, options: { timeout?: number, stop?: AbortSignal } = {}) {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { discardBody, readBody, type BodyLimits } from '../../../src/http/body'
 import { RelayError } from '../../../src/errors'
 import { Wire } from '../../integration/http/support'
+import { listen } from '../../support/listen'
 
 let server: Server
 let url: string
@@ -16,11 +16,7 @@ before(async () => {
   })
   // Closed by nobody but those who are tested.
   server.keepAliveTimeout = 0
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  assert(typeof address === 'object' && address !== null)
-  url = `http://127.0.0.1:${address.port}`
+  url = `http://127.0.0.1:${await listen(server)}`
 })
 after(() => {
   server.closeAllConnections()

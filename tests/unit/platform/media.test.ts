@@ -1,23 +1,20 @@
 import { Bot, Context, HTTP } from 'koishi'
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
 import { test } from 'node:test'
 import { readMedia } from '../../../src/platform/web'
-import { listen } from '../../support/listen'
+import { serve } from '../../support/listen'
 
 test('a picture behind a link is read with the credentials in it, and gets the ending that a chat shows', async t => {
   const asked: unknown[] = []
-  const server = createServer((request, response) => {
+  const { host } = new URL(await serve(t, (request, response) => {
     asked.push(request.headers.authorization)
     response.setHeader('content-type', 'image/jpeg').end('x')
-  })
-  t.after(() => server.close())
-  const port = await listen(server)
+  }))
   const app = new Context()
   app.plugin(HTTP)
   const bot = new (class extends Bot {})(app, {}, 'telegram')
   const nameOf = async (path: string, credentials = ''): Promise<string> => (
-    (await readMedia(bot, { type: 'image', src: `http://${credentials}127.0.0.1:${port}/${path}`, name: '' }, 1_000)).name
+    (await readMedia(bot, { type: 'image', src: `http://${credentials}${host}/${path}`, name: '' }, 1_000)).name
   )
   assert.equal(await nameOf('snap.jpg', 'admin:a%20word@'), 'snap.jpg')
   assert.deepEqual(asked, [`Basic ${Buffer.from('admin:a word').toString('base64')}`])
