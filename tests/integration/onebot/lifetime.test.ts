@@ -1,14 +1,8 @@
-import { Universal, type Context } from 'koishi'
+import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { addForward } from '../../support/onebot'
 import { botOf, startApp, startPair, startSimulator, untilSends, untilStatus } from './support'
-
-const events = ['bot-status-updated', 'bot-added', 'bot-removed', 'http/websocket-init', 'ready']
-
-function listeners(app: Context): number[] {
-  return events.map(event => app.lifecycle._hooks[event]?.length ?? 0)
-}
 
 /** Timers that keep the process alive. */
 function timers(): number {
@@ -16,19 +10,6 @@ function timers(): number {
 }
 
 describe('the keeper', () => {
-  test('leaves no listener and no timer of a bot that is online behind', async t => {
-    const { app, keeper, load } = await startPair(t, 'forward')
-    keeper.dispose()
-    const bare = listeners(app)
-    const idle = timers()
-    const again = load()
-    assert.notDeepEqual(listeners(app), bare)
-    assert.equal(timers(), idle + 1)
-    again.dispose()
-    assert.deepEqual(listeners(app), bare)
-    assert.equal(timers(), idle)
-  })
-
   for (const mode of ['forward', 'reverse'] as const) {
     test(`leaves no timer of a ${mode} bot that is offline behind, and takes it up again when it is loaded again`, async t => {
       const { simulator, bot, keeper, load } = await startPair(t, mode)

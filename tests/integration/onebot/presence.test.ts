@@ -71,14 +71,6 @@ describe('presence', () => {
     assert.deepEqual(called, ['first', 'at once'])
   })
 
-  test('listens no more once the plugin is disposed', async t => {
-    const { app, unload } = await start(t)
-    const count = (): number => ['bot-status-updated', 'bot-removed'].reduce((sum, name) => sum + (app.lifecycle._hooks[name]?.length ?? 0), 0)
-    const before = count()
-    unload()
-    assert.equal(count(), before - 2)
-  })
-
   test('goes on for those who wait when the plugin is loaded again, and catches up with what they missed', async t => {
     const { app, presence, simulator, bot, unload } = await start(t)
     const called: string[] = []

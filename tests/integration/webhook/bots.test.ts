@@ -235,6 +235,13 @@ describe('other plugins', () => {
         if (platform === 'onebot') assert.deepEqual(guilds, [group, group, group, group, undefined])
       })
 
+      test('that listen to all events see it too', async t => {
+        const names: unknown[] = []
+        t.after(relay.app.on('internal/event', (_, name) => void names.push(name)))
+        idsOf(await post())
+        assert(names.includes('before-send'), names.join())
+      })
+
       test('see nothing of a message for a bot that they do not listen to', async t => {
         let count = 0
         t.after(relay.app.platform(platform === 'fake' ? 'onebot' : 'fake').on('before-send', () => {

@@ -27,12 +27,15 @@ describe('an uploaded file', () => {
     url: { image: 'http', video: 'http', file: 'http' },
   } as const satisfies Record<string, Record<typeof types[number], MediaForm>>
 
+  /** With what has a meaning in an address, a header or a CQ code. */
+  const name = '周报 it\'s “final” (1)  & c=d+e;[CQ]😀.tar.png'
+
   for (const mediaTransport of ['path', 'base64', 'url'] as const) {
     for (const sharedDisk of [true, false]) {
       test(`travels by ${mediaTransport} to a platform ${sharedDisk ? 'on the same' : 'on another'} disk`, async t => {
         const own = await relayFor(t, { simulator: { sharedDisk }, config: { chatApiMaxRetries: 0, mediaTransport } })
         await own.reload({ chatApiMaxRetries: 0, mediaTransport, selfUrl: own.url })
-        const id = await upload(own, '周报 final (1).png', bytes)
+        const id = await upload(own, name, bytes)
         for (const target of [{ group_id: group }, { user_id: user }]) {
           for (const type of types) {
             own.simulator.clear()
@@ -49,32 +52,11 @@ describe('an uploaded file', () => {
             assert.equal(medium.size, bytes.length)
             assert.equal(medium.sha256, sha256(bytes))
             assert.equal(medium.source, transports[mediaTransport][type])
-            if (type === 'file') assert.equal(medium.name, '周报 final (1).png')
+            if (type === 'file') assert.equal(medium.name, name)
           }
         }
       })
     }
-  }
-
-  for (const name of ['report.pdf', '构建报告 2024.pdf', 'it\'s “quoted”.tar.gz', 'a  b & c=d+e;f.txt', '[CQ].txt', '😀.png', 'x'.repeat(116) + '.log', 'no extension']) {
-    test(`keeps its name ${name.slice(0, 30)}`, async t => {
-      const { url } = relay
-      const id = await upload(relay, name, bytes)
-      assert.equal(id.slice(37), name)
-      t.after(() => relay.reload())
-      for (const mediaTransport of ['path', 'base64', 'url'] as const) {
-        await relay.reload({ chatApiMaxRetries: 0, mediaTransport, selfUrl: url })
-        relay.simulator.clear()
-        idsOf(await relay.send({ group_id: group, type: 'file', url: id }))
-        const { name: shown, sha256: hash } = only(only(relay.simulator.ledger).media)
-        assert.deepEqual([shown, hash], [name, sha256(bytes)])
-        const { body: { data } } = await read(await relay.request('/deliveries?limit=1'))
-        assert.match(JSON.stringify(data), /"size":100000}/)
-        relay.simulator.clear()
-        idsOf(await relay.send({ group_id: group, type: 'image', url: id }))
-        assert.equal(only(only(relay.simulator.ledger).media).sha256, sha256(bytes))
-      }
-    })
   }
 
   test('is sent twice when two ask for it, with bytes that differ from those of another of its name', async () => {
