@@ -8,12 +8,11 @@ import { unwrap } from './lib/koishi'
 import type { Language } from './lib/language'
 import { describePlace, printable } from './lib/log'
 import { toText } from './lib/shape'
-import { causes } from './message/causes'
 import type { Content, TargetNames } from './message/model'
 import { parseContent, parseTo } from './message/parse'
 import { keyOf, writeTarget } from './message/target'
 import { messageIdsOf, outcomeOf, resultOf, type Delivery } from './relay/delivery'
-import { reasonOf, type Observer, type Relay, type Submission } from './relay/relay'
+import type { Observer, Relay, Submission } from './relay/relay'
 
 declare module 'koishi' {
   interface Context {
@@ -212,13 +211,12 @@ async function submit(
 
 /** @param relay tells why a delivery waits */
 function view(delivery: Delivery, relay?: Relay): RelayDelivery {
-  const { id, target, bot, door, caller, state, flow } = delivery
+  const { id, target, bot, door, caller, state } = delivery
   const result = state === 'queued' || state === 'sending' ? undefined : resultOf(delivery)
-  const deferral = relay?.deferralOf(delivery)
-  const hold = relay?.holdOf(delivery)
-  const reason = result?.success === false ? result.error.message : hold ? causes[hold.cause].en : deferral && reasonOf(deferral, flow)
+  const wait = relay?.waitOf(delivery)
+  const reason = result?.success === false ? result.error.message : wait?.reason
   return {
-    id, target: writeTarget(target), bot, door, caller, state: deferral?.kind === 'scheduled' ? 'scheduled' : state,
+    id, target: writeTarget(target), bot, door, caller, state: wait?.cause === 'scheduled' ? wait.cause : state,
     ...result && { outcome: outcomeOf(result) }, messageIds: messageIdsOf(delivery), ...reason !== undefined && { reason },
   }
 }

@@ -3,7 +3,7 @@ import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import { platformOf, writeTarget } from '../message/target'
 import type { Delivery, Hold, State } from '../relay/delivery'
-import { readLane, reasonOf, type LaneState, type Relay } from '../relay/relay'
+import { readLane, type LaneState, type Relay, type Wait } from '../relay/relay'
 import { route, type Exchange, type Route } from './routes'
 
 /** `GET /queues`, `POST /queues/<queue>/resume` and `DELETE /queues/<queue>`: what waits, what holds it, and how to go on. */
@@ -69,26 +69,24 @@ export function viewRest({ pausedUntil, limitedUntil, hold }: Pick<LaneState, 'p
 
 /** Why and until when a chat takes nothing, as callers see it; nothing of one that is open. */
 export function viewHold(hold: Hold | undefined): { held?: object } {
-  if (!hold) return {}
-  const { cause, since, until } = hold
-  return { held: { cause, reason: causes[cause].en, since: toIso(since), until: until === null ? null : toIso(until) } }
+  return hold ? { held: viewWait({ ...hold, reason: causes[hold.cause].en }) } : {}
 }
 
-/** What tells why a delivery waits. */
-export type Waits = Pick<Relay, 'holdOf' | 'deferralOf'>
+function viewWait({ cause, reason, since, until }: Wait): object {
+  return { cause, reason, since: toIso(since), until: until === null ? null : toIso(until) }
+}
+
+/** Tells why a delivery waits. */
+export type Waits = Pick<Relay, 'waitOf'>
 
 /** A state of a delivery as callers see it. */
 export type ShownState = State | 'scheduled'
 
-/** The state of a delivery as callers see it, and why it waits where that is because of its chat, or of its time. */
+/** The state of a delivery as callers see it, and why a queued one waits. */
 export function viewState(delivery: Delivery, relay: Waits): { state: ShownState, held?: object, send_at?: string } {
-  const { state, flow, createdAt } = delivery
-  const deferral = relay.deferralOf(delivery)
-  if (deferral?.kind === 'scheduled') return { state: 'scheduled', send_at: toIso(deferral.until) }
-  const hold = relay.holdOf(delivery)
-  if (hold || !deferral) return { state, ...viewHold(hold) }
-  const reason = reasonOf(deferral, flow)
-  return { state, held: { cause: deferral.kind, reason, since: toIso(createdAt), until: toIso(deferral.until) } }
+  const wait = relay.waitOf(delivery)
+  if (wait?.cause === 'scheduled' && wait.until !== null) return { state: 'scheduled', send_at: toIso(wait.until) }
+  return { state: delivery.state, ...wait && { held: viewWait(wait) } }
 }
 
 /** A time in milliseconds since the epoch as callers see it. */

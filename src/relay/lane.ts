@@ -1,10 +1,11 @@
-import { causes } from '../message/causes'
+import { causes, type CauseId } from '../message/causes'
 import type { Target } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
+import type { Account } from '../platform/port'
 import type { Clock } from './clock'
 import type { Active } from './deliveries'
 import type { Delivery, Hold } from './delivery'
-import type { Deferral, Gated, Gates } from './gates'
+import { reasonOf, type Deferral, type Gated, type Gates } from './gates'
 import type { Delay } from './options'
 
 /** A place in the line of a lane. */
@@ -113,11 +114,38 @@ export interface LaneState {
   pausedUntil?: number
   /** When the platform takes messages again, in milliseconds since the epoch. */
   limitedUntil?: number
-  /** Why the lane is paused, held or limited. */
+  /** Why the lane is paused, held, offline or limited; absent if the cause is not known. */
   reason?: string
   hold?: Hold
   /** The deliveries that are not due: their number, also by kind, and the milliseconds until the next one is. */
   later?: { count: number, kinds: Readonly<Record<Deferral['kind'], number>>, next: number }
+}
+
+/** Why a queued delivery waits. Times are in milliseconds since the epoch. */
+export interface Wait {
+  /** `offline`: its bot is not online. `paused`: its target failed too often. */
+  cause: CauseId | Deferral['kind'] | 'offline' | 'paused'
+  /** In plain English. */
+  reason: string
+  since: number
+  /** When it ends; `null` if that is not known. */
+  until: number | null
+}
+
+/** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
+export function waitOf(delivery: Delivery, gates: Gates, clock: Clock, account: Account | undefined): Wait | undefined {
+  const { state, deferred, createdAt: since, flow } = delivery
+  if (state !== 'queued') return
+  const name = laneOf(delivery)
+  const [hold, pause] = [gates.hold(name), gates.pause(name)]
+  const deferral = deferred ? gates.deferral(name, delivery) : undefined
+  if (deferral && (!hold || deferral.kind === 'scheduled')) {
+    return { cause: deferral.kind, reason: reasonOf(deferral, flow), since, until: deferral.until }
+  }
+  if (hold) return { ...hold, reason: causes[hold.cause].en }
+  if (pause > 0) return { cause: 'paused', reason: gates.reason(name) ?? 'failures in a row', since, until: clock.wall() + pause }
+  if (account?.isOnline) return
+  return { cause: 'offline', reason: account?.health.cause ?? 'its bot is not there', since: account?.health.since ?? since, until: null }
 }
 
 /** The deferred deliveries that wait or are being sent. */
@@ -133,15 +161,16 @@ export interface Backlog {
  * @param next the time until the next deferred delivery is due, in milliseconds
  * @returns `undefined` for an empty lane without pause or hold
  */
-export function stateOf(lane: Lane, gates: Gates, clock: Clock, isOnline: boolean, next: number): LaneState | undefined {
+export function stateOf(lane: Lane, gates: Gates, clock: Clock, account: Account | undefined, next: number): LaneState | undefined {
   const { name: queue, bot, target, places, leaving, later, first } = lane
   const [waiting, pause, hold, limit] = [waitingIn(lane), gates.pause(queue), gates.hold(queue), gates.limit(lane)]
   if (places.length === 0 && pause === 0 && !hold) return
-  const state = hold ? 'held' : pause > 0 ? 'paused' : !isOnline ? 'offline' : limit > 0 ? 'limited' : leaving ? 'busy' : 'waiting'
+  const state = hold ? 'held' : pause > 0 ? 'paused' : !account?.isOnline ? 'offline' : limit > 0 ? 'limited' : leaving ? 'busy' : 'waiting'
   const [wall, now] = [clock.wall(), clock.now()]
   return {
     queue, bot, target, waiting, state,
     ...first && { oldest: wall - (now - (first.since ?? now)) },
+    ...account?.health.cause !== undefined && { reason: account.health.cause },
     ...limit > 0 && { limitedUntil: wall + limit, reason: causes['rate-limited'].en },
     ...pause > 0 && { pausedUntil: wall + pause, reason: gates.reason(queue) },
     ...hold && { hold, reason: causes[hold.cause].en },

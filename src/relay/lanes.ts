@@ -5,7 +5,7 @@ import type { Active } from './deliveries'
 import { digestOf, failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Results } from './delivery'
 import { gather, joins } from './digest'
 import { nameOfError } from './journal'
-import { backlogOf, isScheduled, Lane, laneOf, readLane, stateOf, waitingIn, type Backlog, type LaneState, type Place } from './lane'
+import { backlogOf, isScheduled, Lane, laneOf, readLane, stateOf, waitingIn, waitOf, type Backlog, type LaneState, type Place, type Wait } from './lane'
 import type { Delay } from './options'
 import { currentRung, hasNextRung, nextRung } from './route'
 import { send, type SendContext, type SendEnd } from './send'
@@ -140,11 +140,17 @@ export class Lanes {
 
   /** The lanes that are not empty, or are paused or held. Chats known only from notices of the platform are left out. */
   states(): LaneState[] {
-    const { chats, clock, gates } = this.context
+    const { chats, clock, gates, port } = this.context
     return [...this.lanes.values()].filter(({ isWanted, name }) => isWanted || chats.knows(name)).flatMap(lane => {
       const next = this.untilDue(lane)
-      return stateOf(lane, gates, clock, this.isOnline(lane), next) ?? []
+      return stateOf(lane, gates, clock, port.find(lane.bot), next) ?? []
     })
+  }
+
+  /** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
+  waitOf(delivery: Delivery): Wait | undefined {
+    const { clock, gates, port } = this.context
+    return waitOf(delivery, gates, clock, port.find(delivery.bot))
   }
 
   /** The deferred deliveries of all lanes. */

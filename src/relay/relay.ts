@@ -2,12 +2,11 @@ import { RelayError } from '../errors'
 import { onAbort } from '../lib/async'
 import type { MessageRequest } from '../message/model'
 import { inTime, pause } from './clock'
-import type { Delivery, Hold, State } from './delivery'
+import type { Delivery, State } from './delivery'
 import type { History } from './history'
 import { Inquiries } from './inquiries'
 import { nameOfError, type Journal } from './journal'
-import type { Deferral } from './gates'
-import { laneOf, readLane, type Backlog, type LaneState } from './lane'
+import { readLane, type Backlog, type LaneState, type Wait } from './lane'
 import type { Ownership } from './owner'
 import { preview, type Preview } from './compose'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
@@ -18,8 +17,7 @@ export type { Delivery } from './delivery'
 export type { History } from './history'
 export type { Inquiries } from './inquiries'
 export type { ListFilter } from './journal'
-export { reasonOf } from './gates'
-export { laneOf, readLane, type Backlog, type LaneState } from './lane'
+export { laneOf, readLane, type Backlog, type LaneState, type Wait } from './lane'
 export { alertDoor, tellAll, type DigestOptions, type LookUp, type Observer, type RelayOptions, type Submission, type Submitted } from './options'
 export { digestDoor } from './digest'
 export type { CallOutcome } from './summary'
@@ -167,14 +165,9 @@ export class Relay {
     return this.term?.gates.restricted() ?? new Map()
   }
 
-  /** Why a delivery that waits does so, where its chat is closed for a while. */
-  holdOf(delivery: Delivery): Hold | undefined {
-    return delivery.state === 'queued' ? this.term?.gates.hold(laneOf(delivery)) : undefined
-  }
-
-  /** Why a delivery that waits does so, although its chat is open. */
-  deferralOf(delivery: Delivery): Deferral | undefined {
-    return delivery.state === 'queued' && delivery.deferred ? this.term?.gates.deferral(laneOf(delivery), delivery) : undefined
+  /** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
+  waitOf(delivery: Delivery): Wait | undefined {
+    return this.term?.lanes.waitOf(delivery)
   }
 
   /** Ends the pause or hold of a lane before its time, unless its chat is still closed. */
