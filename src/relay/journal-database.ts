@@ -9,8 +9,8 @@ import { printable } from '../lib/log'
 import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
-import type { Clock } from './clock'
-import { unfinished, type Delivery, type State } from './delivery'
+import { pause, type Clock } from './clock'
+import { isUnfinished, states, unfinished, type Delivery, type State } from './delivery'
 import { NotOwner, fromRow, gone, keepsContent, lastId, lowestId, matches, nameOfError, sizeOfItems, toRow, writeCaller, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
 import type { RecordContent } from './summary'
 
@@ -109,6 +109,8 @@ export class DatabaseJournal implements Journal, OwnerStore {
 
   private readonly writes = new Mutex()
   private owner = 0
+  /** The owner under which all content was checked against the setting. */
+  private checkedFor = -1
   private written = 0
   /** Rows that were stamped, and that nobody has been told of. */
   private readonly adopted = new Set<string>()
@@ -256,7 +258,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   async purge(wall: number): Promise<void> {
-    const { retention, limit, content } = this.options
+    const { owner, options: { retention, limit, content } } = this
     const expired = wall - retention
     // Nothing depends on it: it has ended, and its key may be used again.
     const done: Query.Expr<JournalRow> = {
@@ -266,16 +268,12 @@ export class DatabaseJournal implements Journal, OwnerStore {
     await this.removeAll({ state: gone, updatedAt: { $lt: wall - day } })
     const [beyond] = await this.idsOf({}, 1, 'desc', limit)
     if (beyond !== undefined) await this.removeAll({ $and: [done, { id: { $lte: beyond } }] })
-    if (content === 'full') return
-    // It may have ended under another setting. What changes from now on is left alone.
-    const { version } = this.stamp()
-    const isLeft: Query.Expr<JournalRow> = content === 'preview'
-      ? { state: 'sent' }
-      : { state: { $nin: [...unfinished] }, $or: [{ state: { $ne: 'unanswered' } }, { updatedAt: { $lt: wall - day } }] }
-    for await (const ids of this.chunks({ $and: [isLeft, { items: { $exists: true } }] })) {
-      await this.dropFiles(ids)
-      await this.change(ids, version, { items: null })
-    }
+    if (content === 'none') await this.dropContent({ state: 'unanswered', updatedAt: { $lt: wall - day } })
+    if (content === 'full' || this.checkedFor === owner) return
+    // It may have ended under another setting.
+    const state = content === 'preview' ? ['sent'] : states.filter(each => !isUnfinished(each) && each !== 'unanswered')
+    for await (const id of this.stretches({ from: '', before: lastId }, { text: '', order: 'asc' })) await this.dropContent({ state, id })
+    this.checkedFor = owner
   }
 
   async ping(): Promise<void> {
@@ -392,9 +390,23 @@ export class DatabaseJournal implements Journal, OwnerStore {
 
   /** Whatever still matches when its turn comes is removed: a delivery may have been sent again. */
   private async removeAll(query: Query.Expr<JournalRow>): Promise<void> {
+    const { clock } = this.options
     for await (const ids of this.chunks(query)) {
+      const began = clock.now()
       await this.dropFiles(ids)
       await this.ask(() => this.database.remove(table, { $and: [query, { id: ids }] }))
+      // Where there is much to remove, others have half of the time.
+      const took = clock.now() - began
+      if (took > 0) await pause(clock, took)
+    }
+  }
+
+  /** Removes the content of what matches. What changes meanwhile is left alone. */
+  private async dropContent(query: Query.Expr<JournalRow>): Promise<void> {
+    const { version } = this.stamp()
+    for await (const ids of this.chunks({ $and: [query, { items: { $exists: true } }] })) {
+      await this.dropFiles(ids)
+      await this.change(ids, version, { items: null })
     }
   }
 

@@ -48,6 +48,7 @@ export class Term {
   private readonly recheck: Recheck
   private readonly stop = new AbortController()
   private cancel: () => void
+  private purging: Promise<void> | undefined
 
   /**
    * Begins a term: what the journal has and has not ended goes on.
@@ -59,7 +60,7 @@ export class Term {
     const term = new Term(options, memory, journal, ownership, owner, left.reduce((last, { seq }) => Math.max(last, seq), 0))
     term.goOn(left)
     // Another setting may keep less than what is there.
-    void term.keepUp(journal.purge(options.clock.wall()))
+    void term.keepUp(term.purge())
     return term
   }
 
@@ -140,9 +141,16 @@ export class Term {
   /** Adopts rows that came late, and removes old ones. */
   private async adopt(): Promise<void> {
     const { journal, options: { clock } } = this
-    const wall = clock.wall()
-    this.goOn(await journal.adopt(this.owner, wall - day))
-    await journal.purge(wall)
+    this.goOn(await journal.adopt(this.owner, clock.wall() - day))
+    await this.purge()
+  }
+
+  /** Removes old rows. One that takes longer than the interval goes on instead of another. */
+  private purge(): Promise<void> {
+    const { journal, options: { clock } } = this
+    return this.purging ??= journal.purge(clock.wall()).finally(() => {
+      this.purging = undefined
+    })
   }
 
   /** What fails of the upkeep is left to the next one. */

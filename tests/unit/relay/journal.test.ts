@@ -8,7 +8,7 @@ import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../../src/errors'
 import { digest } from '../../../src/lib/crypto'
 import type { ParsedItem } from '../../../src/message/model'
-import { systemClock, type Clock } from '../../../src/relay/clock'
+import { pause, systemClock, type Clock } from '../../../src/relay/clock'
 import { states, type Delivery } from '../../../src/relay/delivery'
 import { inThread, NotOwner, type Journal, type ListFilter, type OwnerRow } from '../../../src/relay/journal'
 import { DatabaseJournal, type JournalOptions } from '../../../src/relay/journal-database'
@@ -17,6 +17,7 @@ import { lastId, lowestId, matches } from '../../../src/relay/journal'
 import { UploadStore } from '../../../src/uploads/store'
 import CompleteMySQLDriver from '../../../bot/mysql'
 import { MariaDb, missing, type Access } from '../../integration/several-relays/mariadb'
+import { Core } from '../../support/core'
 import { SimulatedClock } from '../../support/simulated-clock'
 import { until } from '../../support/until'
 
@@ -493,7 +494,31 @@ for (const [kind, openBoth, options] of pairs) {
   })
 }
 
+test('a purge that takes longer than its interval is not begun again meanwhile', async () => {
+  const core = new Core()
+  let begun = 0
+  Object.assign(core.journal, { purge: () => pause(core.clock, ++begun * 150_000) })
+  await core.run(170_000)
+  assert.equal(begun, 1)
+  await core.run(60_000)
+  assert.equal(begun, 2)
+})
+
 describe('a journal in a database', () => {
+  for (const content of ['preview', 'none'] as const) {
+    test(`drops what another setting has kept, with ${content}`, async t => {
+      const { journal, app } = await openDatabase(t, new SimulatedClock(Date.now()), { content: 'full' })
+      const [sent, failed, waiting] = [deliveryOf(), deliveryOf({ state: 'failed' }), queued()]
+      for (const delivery of [sent, failed, waiting]) journal.record(delivery, [text])
+      await journal.flush()
+      const next = await openJournal(app, { ...optionsOf(new SimulatedClock(Date.now())), content })
+      await next.adopt(2, 0)
+      await next.purge(Date.now())
+      const left = content === 'none' ? [waiting] : [failed, waiting]
+      assert.deepEqual([...await next.withContent(idsOf([sent, failed, waiting]))].sort(), idsOf(left).sort())
+    })
+  }
+
   test('hands rows over whose adoption got no answer at the next one', async t => {
     const { journal, app } = await openDatabase(t, new SimulatedClock(Date.now()), {})
     const [driver] = app.model.drivers
