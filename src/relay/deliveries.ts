@@ -399,6 +399,7 @@ export class Deliveries {
     for (;;) {
       try {
         await write()
+        if (this.isStoreDown) logger.info('the database answers again')
         this.isStoreDown = false
         return
       } catch (error) {

@@ -451,6 +451,7 @@ describe('a digest that cannot leave', () => {
     await core.run(20 * minute)
     assert.deepEqual(core.port.texts, ['0', '2, 1 (1), 2 (1)'])
     assert.deepEqual(statesOf(core, '1', '2'), ['sent', 'sent'])
+    assert.equal(core.notes.filter(line => line === 'the database answers again').length, 1)
   })
 
   test('fails its members, which ended unanswered before, and lets them be sent again', async () => {
