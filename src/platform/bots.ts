@@ -56,9 +56,10 @@ export class Presence {
     const state = fault === undefined ? states.get(bot.status) ?? 'offline' : 'offline'
     const cause = fault ?? (state === 'online' ? undefined : connectionCause(bot, this.refusals.get(bot)))
     const last = this.known.get(bot)
-    const isSame = last?.state === state
-    if (isSame && last.cause === cause) return last
-    const health = { state, since: isSame ? last.since : Date.now(), ...cause !== undefined && { cause } }
+    if (last?.state === state && last.cause === cause) return last
+    // An adapter that tries to connect again and again is offline all the while.
+    const since = last && isOnline(last) === isOnline({ state }) ? last.since : Date.now()
+    const health = { state, since, ...cause !== undefined && { cause } }
     this.known.set(bot, health)
     return health
   }
@@ -123,6 +124,10 @@ export class Presence {
   }
 }
 
+function isOnline({ state }: Pick<Health, 'state'>): boolean {
+  return state === 'online'
+}
+
 function connectionCause({ status, error }: Bot, refusal: string | undefined): string {
   const state = states.get(status)
   if (!state) return causes['old-adapter'].en
@@ -146,8 +151,9 @@ export function reportBots(ctx: Context, presence: Presence, logger: Logger): vo
   })
   ctx.on('dispose', presence.subscribe((bot, health, before) => {
     if (bot.hidden) return
-    const past = before && before.state !== health.state ? ` after ${Math.round((health.since - before.since) / 1000)} s ${before.state}` : ''
-    // Koishi tells the status of a bot before it has the error.
+    const isTurn = before && isOnline(before) !== isOnline(health)
+    const past = isTurn ? ` after ${Math.round((health.since - before.since) / 1000)} s ${before.state}` : ''
+    // Koishi changes the status of a bot before it sets the error.
     queueMicrotask(() => {
       const now = presence.health(bot)
       logger.info('%s', `bot ${describe(bot, now.state === health.state ? now : health)}${past}`)

@@ -118,7 +118,7 @@ export interface Closure {
 export interface Health {
   /** `offline` also where the bot is connected, but its account is logged out or the platform answers nothing. */
   readonly state: 'online' | 'connecting' | 'offline'
-  /** Since when it is in this state, in milliseconds since the epoch. */
+  /** When it came online, or went offline, in milliseconds since the epoch. */
   readonly since: number
   /** Why it is not online: in the English words of `causes`, the platform's own after them. */
   readonly cause?: string

@@ -43,7 +43,7 @@ test('the health of a bot says what it is, since when and why', t => {
   presence.report(bot, undefined)
   assert(presence.isOnline(bot))
   assert.deepEqual(changes, [
-    { state: 'connecting', since: 2_000, cause: 'the bot is connecting' },
+    { state: 'connecting', since: 1_000, cause: 'the bot is connecting' },
     { state: 'online', since: 3_000 },
     { state: 'offline', since: 3_000, cause: 'the account is logged out' },
     { state: 'offline', since: 3_000, cause: 'the platform does not answer' },
