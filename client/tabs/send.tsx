@@ -9,7 +9,7 @@ import { notice, section } from '../parts/basics'
 import { bind, button, inputField, plain, selectField, submitting } from '../parts/elements'
 import { CopyButton } from '../parts/copy'
 import { viewPreview } from '../parts/preview'
-import { describeChat, describeTarget, TargetPicker } from '../parts/target'
+import { describeChat, TargetPicker } from '../parts/target'
 import { freshWord } from '../random'
 import { about, goTo } from '../state'
 import { describeHold, texts, translate, wordFor, writeSize } from '../texts'
@@ -75,7 +75,7 @@ export const SendTab = defineComponent({
       outcome.value = { reply, target }
       // What was written meanwhile stays.
       const isSame = JSON.stringify(bodyOf(order, attachments.value)) === body
-      if (isSame && reply.isRight && failuresOf(reply).length === 0) clear()
+      if (isSame && reply.isRight && entriesOf(reply).flatMap(failuresOf).length === 0) clear()
     }
     const clear = (): void => {
       order.text = ''
@@ -193,32 +193,38 @@ function entriesOf({ data }: Reply): Fields[] {
   return several.length > 0 ? several : [data]
 }
 
-/** Those of its targets, or of their parts, that did not arrive. */
-function failuresOf(reply: Reply): Fields[] {
-  return entriesOf(reply).flatMap(entry => 'results' in entry ? listOf(entry.results) : [entry]).filter(({ success }) => success === false)
+/** Those of the parts of a message that did not arrive at a target. */
+function failuresOf(entry: Fields): Fields[] {
+  return ('results' in entry ? listOf(entry.results) : [entry]).filter(({ success }) => success === false)
 }
 
 function viewOutcome({ reply, target }: Outcome): VNode {
+  return <div>{entriesOf(reply).map(entry => viewEntry(entry, reply, target))}</div>
+}
+
+/** @param sole the target, where there is only one */
+function viewEntry(entry: Fields, { isRight, msg }: Reply, sole: string): VNode {
   const t = texts.value
-  const { isRight, msg, headers } = reply
-  const entries = entriesOf(reply)
-  const ids = entries.map(({ delivery_id: id }) => textOf(id) || textOf(headers['x-request-id']))
-  const failed = failuresOf(reply)
-  // Only what has not left yet has a state.
-  const waiting = entries.filter(({ state }) => state !== undefined)
+  const isOne = entry.target === undefined
+  const target = isOne ? sole : describeChat(textOf(entry.target))
+  const id = textOf(entry.delivery_id)
+  const failed = failuresOf(entry)
   return (
     <div>
-      {isRight && failed.length + waiting.length === 0 && notice('good', t.send.sent(target))}
-      {waiting.map(each => notice('info', viewWaiting(each, target)))}
-      {!isRight && failed.length === 0 && notice('bad', t.common.failed(msg))}
-      {failed.map(each => notice('bad', t.common.pair(wordFor(t.outcomes, textOf(each.outcome)), translate(textOf(each.msg)))))}
-      <div class="relay-row relay-records">{ids.filter(Boolean).map(id => button(t.send.open, () => goTo('deliveries', id), { look: 'link' }))}</div>
+      {failed.map(({ outcome, msg: why }) => {
+        const reason = t.common.pair(wordFor(t.outcomes, textOf(outcome)), translate(textOf(why)))
+        return notice('bad', isOne ? reason : t.common.pair(target, reason))
+      })}
+      {failed.length === 0 && (isRight ? viewSent(entry, target) : notice('bad', t.common.failed(msg)))}
+      {id && <div class="relay-row relay-records">{button(t.send.open, () => goTo('deliveries', id), { look: 'link' })}</div>}
     </div>
   )
 }
 
-function viewWaiting({ target, bot, held }: Fields, sole: string): string {
+/** Only what has not left yet has a state. */
+function viewSent({ state, held }: Fields, target: string): VNode {
+  const t = texts.value.send
+  if (state === undefined) return notice('good', t.sent(target))
   const hold = readHold(held)
-  const accepted = texts.value.send.accepted(target === undefined ? sole : describeTarget(textOf(target), textOf(bot)))
-  return hold ? `${accepted} ${describeHold(hold)}` : accepted
+  return notice('info', hold ? `${t.accepted(target)} ${describeHold(hold)}` : t.accepted(target))
 }

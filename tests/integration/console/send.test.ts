@@ -69,6 +69,7 @@ describe('the tab Send', { skip, timeout: 300_000 }, () => {
       await button(page).click()
       const { body } = await relay.send({ to: 'nobody', msg: 'x' })
       await page.getByText(body.msg).waitFor()
+      assert.equal(await page.getByRole('button', { name: 'Open record' }).count(), 0)
       await type(page, 'ops')
       await button(page).click()
       await page.getByText('Sent to ops.').waitFor()
@@ -121,14 +122,15 @@ describe('the tab Send', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('says why a part of a message did not reach one of several targets', async () => {
+  test('says which of several targets a part of a message did not reach, and why', async () => {
     const fault = stage.relay.simulator.fault({ fault: { kind: 'refuse', wording: 'too fast' }, target: '777', times: Infinity })
     await stage.play('send', async page => {
       await type(page, 'ops,group:777')
       await textOf(page).fill('with a file')
       await page.getByLabel('Pictures and files').setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('a') })
       await button(page).click()
-      await page.getByRole('alert').getByText(/^Refused: .*too fast/).first().waitFor()
+      await page.getByRole('alert').getByText(/^(群 777 \()?group:777\)?: Refused: .*too fast/).first().waitFor()
+      await page.getByText('Sent to 构建通知 Builds (group:123456).').waitFor()
     })
     fault.remove()
   })
