@@ -2,6 +2,7 @@ import { shallowRef } from 'vue'
 import { call } from './api'
 import { listOf, textOf } from './fields'
 import { targets } from './inventory'
+import { texts } from './texts'
 
 /** Somebody whom a bot can write to. */
 export interface Contact {
@@ -53,11 +54,17 @@ export function splitAddress(address: string): { bot: string, chat: string } {
   return { bot, chat }
 }
 
+/** What an HTTP address is called, which the relay tells as `http:group:oncall/3`: its place among the ways of a name. */
+function nameOfWay(address: string): string {
+  const [, name, place] = /^http:group:(.+)\/(\d+)$/.exec(address) ?? []
+  return name === undefined ? '' : texts.value.common.pair(name, texts.value.targets.way(Number(place)))
+}
+
 /** What a chat is called by the first bot that knows it; empty where none does. */
 export function nameAnywhere(address: string): string {
   const { chat: target } = splitAddress(address)
   for (const [place, name] of names.value) if (place.endsWith(` ${target}`)) return name
-  return ''
+  return nameOfWay(address)
 }
 
 /** What a target is called by its platform, or else by the name that was given to it; empty where neither says it. */
@@ -65,7 +72,7 @@ export function nameOf(target: string, bot: string): string {
   const platform = bot.slice(0, bot.indexOf(':'))
   const isIt = (address: string): boolean => address === target || address === `${platform}:${target}`
   const named = targets.value?.find(({ to }) => to.length === 1 && to.some(isIt))
-  return names.value.get(`${bot} ${target}`) || (named?.name ?? '')
+  return names.value.get(`${bot} ${target}`) || (named?.name ?? nameOfWay(`${platform}:${target}`))
 }
 
 /** The groups and people that the bots know, each once. */

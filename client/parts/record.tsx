@@ -9,7 +9,7 @@ import { fact, isPartlySent, notice, outcomeMark, callerOf, stateMark } from './
 import { button, closeButton, confirm, Drawer, say, type Question } from './elements'
 import { CopyButton } from './copy'
 import { describeItem } from './items'
-import { viewTarget } from './target'
+import { describeChat, viewTarget } from './target'
 
 /** A delivery with all that is known of it: beside the list where there is room, or else over it. */
 export const RecordPane = defineComponent({
@@ -191,7 +191,7 @@ function viewStep({ target, at, took_ms: took, outcome, reason }: Fields, index:
   return (
     <li>
       <div class="relay-row">
-        <strong>{textOf(target) || t.attempt(index + 1)}</strong>
+        <strong>{target === undefined ? t.attempt(index + 1) : describeChat(textOf(target))}</strong>
         {outcomeMark(textOf(outcome))}
         <span class="relay-aside">
           {common.list([writeMoment(textOf(at)), ...took === undefined ? [] : [t.took(writeDuration(numberOf(took)))]])}

@@ -121,6 +121,7 @@ describe('on the page, when and by which way messages leave', { skip, timeout: 3
       await open(page, rescued)
       await page.getByRole('heading', { name: 'Ways before this one' }).waitFor()
       await page.getByText('group:404').waitFor()
+      await page.getByText('oncall: Way 2 (http:group:oncall/2)').waitFor()
       await open(page, members[0] ?? '')
       await page.getByRole('link', { name: 'Left in a digest of 2 messages' }).click()
       await page.getByRole('heading', { name: 'Stands for 2 messages' }).waitFor()

@@ -43,7 +43,7 @@ const tabs: RelayOptions['config'] = {
     ops: 'group:123456',
     night: { to: 'group:123456', quiet: { from: clockIn(-1), to: clockIn(1), zone: 'UTC' } },
     flapping: { to: 'group:654321', digest: 2 },
-    oncall: { first: ['group:404', 'group:123456'] },
+    oncall: { first: ['group:404', 'http://127.0.0.1:9/', 'group:123456'], after: 1 },
   },
   keys: [
     { name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] },
