@@ -92,8 +92,6 @@ export function readHold(fields: unknown) {
 
 export type Hold = NonNullable<ReturnType<typeof readHold>>
 
-const optionalNumber = (value: unknown): number | undefined => typeof value === 'number' ? value : undefined
-
 /** A delivery as `GET /deliveries` shows it. */
 export function readDelivery(fields: Fields) {
   return {
@@ -121,8 +119,10 @@ export function readDelivery(fields: Fields) {
     results: listOf(fields.results),
     items: listOf(fields.items),
     history: listOf(fields.history),
-    waitedMs: optionalNumber(fields.waited_ms),
-    platformMs: optionalNumber(fields.platform_ms),
+    /** Until it was tried for the first time. */
+    waitedMs: typeof fields.waited_ms === 'number' ? fields.waited_ms : undefined,
+    /** 0 where nothing was tried. */
+    platformMs: numberOf(fields.platform_ms),
     hasContent: fields.content === true,
   }
 }

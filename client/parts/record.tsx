@@ -152,7 +152,7 @@ function viewFacts({ id, bot, door, key, createdAt, updatedAt, expiresAt, sendAt
       {waitedMs !== undefined && fact(t.waited, writeDuration(waitedMs))}
       {thread && fact(t.thread, wordFor(t.deeds, thread))}
       {digest && fact(t.digest, viewLink(textOf(digest.id), t.inDigest(numberOf(digest.count)), digest.shown === true))}
-      {platformMs !== undefined && fact(t.platform, writeDuration(platformMs))}
+      {platformMs > 0 && fact(t.platform, writeDuration(platformMs))}
       {fact(t.id, <span class="mono">{id}</span>, true)}
     </dl>
   )

@@ -20,7 +20,7 @@ export const english = {
     skipped: (count: number, why: string) => `${count} skipped: ${why}`, more: 'There are more: retry again.',
   },
   record: {
-    title: 'Delivery', id: 'ID', bot: 'Bot', created: 'Accepted', updated: 'Last change', expires: 'Expires', sendAt: 'Leaves at', waited: 'Waited', platform: 'Platform took',
+    title: 'Delivery', id: 'ID', bot: 'Bot', created: 'Accepted', updated: 'Last change', expires: 'Expires', sendAt: 'Leaves at', waited: 'In queue', platform: 'Platform took',
     items: 'Content', noContent: 'The content is not kept.', onlyPreview: 'Once sent, only the beginning of texts is kept, and the names of pictures and files.',
     thread: 'Thread', deeds: { replied: 'Answered its first message', updated: 'Changed its first message', replaced: 'Took the place of its last message', new: 'Sent by itself' },
     digest: 'Digest', inDigest: (count: number) => `Left in a digest of ${messages(count)}`, onlyCounted: 'counted, not shown',
@@ -67,7 +67,7 @@ export const chinese: typeof english = {
     skipped: (count, why) => `跳过 ${count} 条：${why}`, more: '还有更多，可再次重试。',
   },
   record: {
-    title: '投递', id: '编号', bot: '机器人', created: '接收时间', updated: '最近变化', expires: '过期时间', sendAt: '发送时间', waited: '等待用时', platform: '平台用时',
+    title: '投递', id: '编号', bot: '机器人', created: '接收时间', updated: '最近变化', expires: '过期时间', sendAt: '发送时间', waited: '排队用时', platform: '平台用时',
     items: '内容', noContent: '没有保留内容。', onlyPreview: '发送后只保留文本的开头，以及图片和文件的名称。',
     thread: '讨论串', deeds: { replied: '回复了第一条消息', updated: '修改了第一条消息', replaced: '替换了上一条消息', new: '单独发送' },
     digest: '摘要', inDigest: count => `并入了 ${count} 条消息的摘要`, onlyCounted: '只计数，未列出',

@@ -42,7 +42,7 @@ export const english = {
     format: 'Format', formats: { '': 'JSON of the relay', 'apprise': 'Apprise API' },
     after: 'Seconds until the next way', afterHint: 'How long a way may keep a message waiting. Leave empty for 120.',
     goesOn: 'Also go on after a way that did not answer: the message may arrive twice',
-    rules: 'Digest and quiet hours', digest: 'Seconds between messages', digestHint: 'What comes meanwhile leaves as one message, up to 3,600. Leave empty for none.',
+    rules: 'Digest and quiet hours', digest: 'Seconds between messages', digestHint: 'At most 3600: what comes in between leaves as one message. Leave empty for no digest.',
     quietFrom: 'Quiet from', quietTo: 'Quiet until', quietHint: 'Only urgent messages leave then. Leave both empty for never.', zone: 'Time zone',
     afterLine: (after: string) => `next way after ${after} s`, digestLine: (digest: string) => `at most one message in ${digest} s`,
     quietLine: (from: string, to: string, zone: string) => `quiet ${from}–${to} (${zone})`,
