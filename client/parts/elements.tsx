@@ -1,6 +1,6 @@
 /** The console's own components, as far as the page uses them, with types and with names for screen readers. */
 import { message, messageBox } from '@koishijs/client'
-import { defineComponent, h, resolveComponent, useId, type PropType, type VNode, type VNodeChild } from 'vue'
+import { defineComponent, h, nextTick, resolveComponent, shallowRef, useId, type PropType, type VNode, type VNodeChild } from 'vue'
 import { locale, texts } from '../texts'
 import { viewProblem, type Task } from './task'
 
@@ -239,8 +239,15 @@ export const FormDialog = defineComponent({
   emits: ['close', 'submit'],
   setup(props, { emit, slots }) {
     const close = (): void => emit('close')
+    const form = shallowRef<HTMLFormElement>()
+    /** What is wrong may be above what can be seen of the form. */
+    const submit = async (): Promise<void> => {
+      emit('submit')
+      await nextTick()
+      form.value?.querySelector('.relay-problem')?.closest('.relay-field, fieldset')?.querySelector('input')?.focus()
+    }
     const viewForm = (): VNode => (
-      <form onSubmit={submitting(() => emit('submit'))}>
+      <form ref={form} onSubmit={submitting(submit)}>
         {slots.default?.()}
         {props.task && viewProblem(props.task)}
         <div class="relay-row end">

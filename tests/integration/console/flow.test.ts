@@ -35,6 +35,7 @@ describe('on the page, when and by which way messages leave', { skip, timeout: 3
       await dialog.getByText('By the first way that takes them').click()
       await dialog.getByRole('button', { name: 'Save' }).click()
       assert.equal(await dialog.getByText('Enter an address, or remove this way.').count(), 2)
+      await dialog.locator('.relay-ways li:first-child input:focus').waitFor()
       await wayOf(1).fill('https://ops.example.com/hook')
       await page.keyboard.press('Tab')
       await dialog.getByLabel('Secret for signatures').fill('a secret of the receiver')
@@ -47,6 +48,8 @@ describe('on the page, when and by which way messages leave', { skip, timeout: 3
       await dialog.getByLabel('Seconds until the next way').fill('60')
       await dialog.getByText('Digest and quiet hours').click()
       await dialog.getByLabel('Seconds between messages').fill('30')
+      const { y = -1 } = await page.locator('.el-dialog').boundingBox() ?? {}
+      assert(y >= 0, 'its title can be scrolled to')
       await dialog.getByLabel('Quiet from').fill('22:00')
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.getByText('Enter two different times').waitFor()
