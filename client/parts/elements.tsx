@@ -125,7 +125,7 @@ function viewSelect(
     'filterMethod': onSearch,
     'onVisibleChange': (isOpen: boolean) => isOpen ? undefined : onClose?.(),
     'filterable': searched === true || free === true, 'allowCreate': free, 'defaultFirstOption': true, 'reserveKeyword': false,
-    'noDataText': noOptions, 'noMatchText': noMatch, 'popperClass': 'relay-popper', 'class': 'relay-select',
+    'noDataText': noOptions, 'noMatchText': noMatch, 'popperClass': 'relay-popper',
   }, {
     default: () => options.map(option => view('el-option', { key: option.value, value: option.value, label: option.label }, {
       default: option.hint === undefined ? undefined : () => [option.label, <span class="relay-option-hint">{option.hint}</span>],

@@ -489,9 +489,9 @@ function viewRetryAll(
   state = '', counts: Fields | undefined, isBusy: boolean, retryAll: (states: readonly string[], count: number | undefined) => unknown,
 ): VNode | undefined {
   const chosen = state.split(',').filter(Boolean)
-  const states = [...retryable].filter(each => chosen.length === 0 || chosen.includes(each))
-  const count = counts && states.reduce((sum, each) => sum + numberOf(counts[each]), 0)
   // Without a choice of states the list also shows what arrived: the button would promise too much.
-  if (states.length === 0 || chosen.length === 0 || count === 0) return
+  const states = [...retryable].filter(each => chosen.includes(each))
+  const count = counts && states.reduce((sum, each) => sum + numberOf(counts[each]), 0)
+  if (states.length === 0 || count === 0) return
   return button(texts.value.deliveries.retryAll(count), () => retryAll(states, count), { busy: isBusy })
 }

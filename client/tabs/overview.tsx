@@ -154,7 +154,7 @@ function viewHeadline({ reply: { data }, accounts, closed }: Now, isUsed: boolea
 function viewNumbers(hours: Bar[] | undefined, { waiting, reply }: Now): VNode {
   const t = texts.value.overview
   const [before, last] = hours ? [sumOf(hours.slice(0, -day)), sumOf(hours.slice(-day))] : []
-  const stat = (name: string, value: string, more: VNodeChild, state: string | undefined, tone = ''): VNode => {
+  const stat = (name: string, value: string, more: VNodeChild, state?: string, tone = ''): VNode => {
     const query: Place['query'] = { ...state !== undefined && { state }, ...state !== 'queued,sending' && { range: '24h' } }
     return (
       <a class={['relay-stat', tone]} href={`#deliveries?${new URLSearchParams(query).toString()}`}>
@@ -169,7 +169,7 @@ function viewNumbers(hours: Bar[] | undefined, { waiting, reply }: Now): VNode {
   const earlier = (value: number | undefined): string => hasEarlier && value !== undefined ? t.before(writeNumber(value)) : ''
   return (
     <div class="relay-stats" role="group" aria-label={t.day}>
-      {stat(t.arrived, last ? writeShare(last) : '–', last && before && describeChange(last, before), undefined, 'lead')}
+      {stat(t.arrived, last ? writeShare(last) : '–', last && before && describeChange(last, before))}
       {stat(t.sent, number(last?.sent), earlier(before?.sent), 'sent')}
       {stat(t.failed, number(last?.failed), earlier(before?.failed), 'failed,expired', last && last.failed > 0 ? 'bad' : '')}
       {stat(t.unanswered, number(last?.unanswered), earlier(before?.unanswered), 'unanswered', last && last.unanswered > 0 ? 'doubt' : '')}
