@@ -16,12 +16,12 @@ const log = new Log(createViewer())
 const header = new Header(() => {
   const language = store.state.language === 'en' ? 'zh' : 'en'
   rememberLanguage(language)
-  store.setLanguage(language)
+  store.set({ language })
 })
 const list = new ChatList()
 const conversation = new Conversation(log, new Composer(() => log.stick()))
 const switches = new Switches()
-const refusal = new RefusalNotice(() => store.closeRefusal())
+const refusal = new RefusalNotice(() => store.set({ refusalClosed: store.state.refusal?.time ?? 0 }))
 const announcer = new Announcer()
 
 /** The same width as in the style sheets: below it either the list or the conversation is shown. */
@@ -55,7 +55,7 @@ function schedule() {
 
 /** Messages count as read while their conversation can be seen. */
 function updateReading() {
-  store.setReading(document.visibilityState === 'visible' && (!narrow.matches || document.body.dataset.view === 'chat'))
+  store.set({ reading: document.visibilityState === 'visible' && (!narrow.matches || document.body.dataset.view === 'chat') })
 }
 
 /** The chat is in the address, so that Back works and a reload stays. */
@@ -67,7 +67,7 @@ function route() {
     // A malformed address is no chat.
   }
   document.body.dataset.view = key === '' ? 'list' : 'chat'
-  store.setRoute(key)
+  store.set({ route: key })
   updateReading()
 }
 
@@ -75,7 +75,7 @@ function route() {
 function renewAtMidnight() {
   const now = new Date()
   setTimeout(() => {
-    store.touch()
+    store.set()
     renewAtMidnight()
   }, new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1).getTime() - now.getTime() + 1000)
 }

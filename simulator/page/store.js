@@ -54,7 +54,9 @@ export class Store {
     this.state = {
       language,
       loaded: false,
+      /** Whether this page hears from the simulator. */
       online: false,
+      /** Whether a bot is connected to the simulator. */
       connected: false,
       self: { id: '', name: '' },
       profile: '',
@@ -63,11 +65,14 @@ export class Store {
       switches: [],
       /** The last send that was refused, unless the reader has closed it. */
       refusal: null,
+      /** When the last refusal was that the reader has closed. */
       refusalClosed: 0,
       /** @type {Map<string, Chat>} */
       chats: new Map(),
+      /** The chat key in the address bar; empty for the list. */
       route: '',
       fallback: '',
+      /** Whether somebody can see the conversation right now, so that its messages count as read. */
       reading: false,
     }
   }
@@ -78,17 +83,10 @@ export class Store {
   }
 
   /** Takes over a state fetched from the simulator, which is the truth: it may have been restarted meanwhile. */
-  replace(snapshot) {
+  replace({ chats, selfId, selfName, ...snapshot }) {
     const { state } = this
-    const before = state.chats
-    state.chats = new Map(snapshot.chats.map(chat => [keyOf(chat), merged(chat, before.get(keyOf(chat)), state.loaded)]))
-    state.self = { id: snapshot.selfId, name: snapshot.selfName }
-    state.profile = snapshot.profile
-    state.endpoint = snapshot.endpoint
-    state.connected = snapshot.connected
-    state.switches = snapshot.switches
-    state.refusal = snapshot.refusal
-    state.loaded = true
+    state.chats = new Map(chats.map(chat => [keyOf(chat), merged(chat, state.chats.get(keyOf(chat)), state.loaded)]))
+    Object.assign(state, snapshot, { self: { id: selfId, name: selfName }, loaded: true })
     if (!state.chats.has(state.fallback)) state.fallback = chatsByActivity(state)[0]?.key ?? ''
     this.#changed()
   }
@@ -119,55 +117,9 @@ export class Store {
     this.#changed()
   }
 
-  /** Whether a bot is connected to the simulator. */
-  setConnected(connected) {
-    this.state.connected = connected
-    this.#changed()
-  }
-
-  /** The switches that are on now. */
-  setSwitches(switches) {
-    this.state.switches = switches
-    this.#changed()
-  }
-
-  /** A send that has been refused. */
-  setRefusal(refusal) {
-    this.state.refusal = refusal
-    this.#changed()
-  }
-
-  /** The reader has seen the refusal. */
-  closeRefusal() {
-    this.state.refusalClosed = this.state.refusal?.time ?? 0
-    this.#changed()
-  }
-
-  /** Whether this page hears from the simulator. */
-  setOnline(online) {
-    this.state.online = online
-    this.#changed()
-  }
-
-  setLanguage(language) {
-    this.state.language = language
-    this.#changed()
-  }
-
-  /** The chat key in the address bar; empty for the list. */
-  setRoute(route) {
-    this.state.route = route
-    this.#changed()
-  }
-
-  /** Whether somebody can see the conversation right now, so that its messages count as read. */
-  setReading(reading) {
-    this.state.reading = reading
-    this.#changed()
-  }
-
-  /** Draws again without a change, for what depends on the clock. */
-  touch() {
+  /** Changes what stands by itself in the state. Without changes it is drawn again, for what depends on the clock. */
+  set(changes = {}) {
+    Object.assign(this.state, changes)
     this.#changed()
   }
 

@@ -14,9 +14,9 @@ export function startSync(store) {
   let generation = 0
 
   function apply({ kind, data }, after = 0) {
-    if (kind === 'connection') store.setConnected(data.connected)
-    else if (kind === 'switches') store.setSwitches(data.on)
-    else if (kind === 'refusal') store.setRefusal(data)
+    if (kind === 'connection') store.set({ connected: data.connected })
+    else if (kind === 'switches') store.set({ switches: data.on })
+    else if (kind === 'refusal') store.set({ refusal: data })
     else if (kind === 'recall') store.remove(data)
     else if (data.message.seq > after) store.append(data.chat, data.message)
   }
@@ -39,7 +39,7 @@ export function startSync(store) {
       const waiting = held
       held = null
       for (const item of waiting) apply(item, newest)
-      store.setOnline(true)
+      store.set({ online: true })
     } catch (error) {
       console.warn(error)
       setTimeout(() => {
@@ -53,7 +53,7 @@ export function startSync(store) {
     source.addEventListener('open', () => void refetch())
     for (const kind of ['message', 'recall', 'connection', 'switches', 'refusal']) source.addEventListener(kind, event => receive(kind, event))
     source.addEventListener('error', () => {
-      store.setOnline(false)
+      store.set({ online: false })
       // EventSource reconnects by itself after a broken connection, but gives up after an HTTP error.
       if (source.readyState === EventSource.CLOSED) setTimeout(open, RETRY_MS)
     })
