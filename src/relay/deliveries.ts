@@ -91,10 +91,11 @@ export class Deliveries {
     return this.keys.get(key)
   }
 
-  /** Frees a key whose lifetime is over, even if its delivery is still looked for. */
-  async freeKey(key: string): Promise<void> {
-    await this.options.journal.freeKey(key)
-    for (const active of this.unanswered.values()) if (active.key === key) active.key = active.delivery.key = null
+  /** Frees the key of a delivery when its lifetime is over, even if the delivery is still looked for. */
+  async freeKey(earlier: Delivery): Promise<void> {
+    const active = this.find(earlier.id) ?? this.toActive(earlier)
+    active.key = active.delivery.key = null
+    await this.options.journal.update(active.delivery)
   }
 
   /** A delivery that has not ended, or whose end is not in the journal yet. */

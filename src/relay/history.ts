@@ -3,7 +3,7 @@ import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import type { Deliveries } from './deliveries'
 import { unfinished, type Delivery, type State } from './delivery'
-import { cutList, lastId, lowestId, matches, orStoreDown, type Journal, type ListFilter } from './journal'
+import { cutList, matches, orStoreDown, type Filter, type Journal, type ListFilter } from './journal'
 
 /** How many deliveries ended how. */
 export type Counts = Record<typeof endStates[number], number>
@@ -54,11 +54,11 @@ export class History {
   /**
    * Counts deliveries.
    *
-   * @param filter which of them; its states, order and limit do not count
+   * @param filter which of them; its states do not count
    * @param edges times in milliseconds since the epoch, ascending: between two of them is a span
    * @returns how many ended how in each span by the time at which they were accepted, and how many there are at all in each state
    */
-  async counts(filter: ListFilter, edges: readonly number[]): Promise<{ spans: Counts[], states: Record<State, number> }> {
+  async counts(filter: Filter, edges: readonly number[]): Promise<{ spans: Counts[], states: Record<State, number> }> {
     const { since = 0, until = Infinity, targets } = filter
     const states = { queued: 0, sending: 0, sent: 0, failed: 0, unanswered: 0, expired: 0 }
     const spans = edges.slice(1).map(() => ({ sent: 0, failed: 0, unanswered: 0, expired: 0 }))
@@ -81,17 +81,16 @@ export class History {
     }
     const bounds = [0, ...edges, Infinity]
     for (const [index, bound] of bounds.entries()) {
-      const [from, end] = [Math.max(bound, since), Math.min(bounds[index + 1] ?? 0, until)]
-      if (from >= end) continue
-      const range = { from: lowestId(from), before: end === Infinity ? lastId : lowestId(end) }
-      const counts = await orStoreDown(this.journal.count(range, { ...filter, states: endStates }))
+      const span = { since: Math.max(bound, since), until: Math.min(bounds[index + 1] ?? 0, until) }
+      if (span.since >= span.until) continue
+      const counts = await orStoreDown(this.journal.count({ ...filter, ...span, states: endStates }))
       for (const [state, count] of counts) add(state, count, spans[index - 1])
     }
     return { spans, states }
   }
 
   /** All that a filter asks for, the newest first. */
-  async* all(filter: Omit<ListFilter, 'limit' | 'order' | 'before'>): AsyncGenerator<Delivery> {
+  async* all(filter: Omit<Filter, 'before'>): AsyncGenerator<Delivery> {
     for (let before: string | undefined = uuid(); before !== undefined;) {
       const page = await this.list({ ...filter, limit: pageSize, before })
       yield* page

@@ -11,7 +11,7 @@ import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import { pause, type Clock } from './clock'
 import { isUnfinished, states, unfinished, type Delivery, type State } from './delivery'
-import { NotOwner, fromRow, gone, keepsContent, lastId, lowestId, matches, nameOfError, sizeOfItems, toRow, writeCaller, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range, type Row } from './journal'
+import { NotOwner, fromRow, gone, keepsContent, lowestId, matches, nameOfError, sizeOfItems, toRow, writeCaller, type Filter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Row } from './journal'
 import type { RecordContent } from './summary'
 
 declare module 'koishi' {
@@ -171,10 +171,6 @@ export class DatabaseJournal implements Journal, OwnerStore {
     })
   }
 
-  async freeKey(key: string): Promise<void> {
-    await this.ask(() => this.database.set(table, { key }, { key: null }))
-  }
-
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
     const isKept = items.length > 0 && keepsContent(delivery.state, this.options.content)
     this.buffer.set(delivery.id, { delivery, ...isKept && { items } })
@@ -207,12 +203,10 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   async list(filter: ListFilter): Promise<Delivery[]> {
-    const { since = 0, until, before = lastId, order, limit } = filter
-    await this.flush().catch(() => undefined)
-    const last = until === undefined ? lastId : lowestId(until)
+    const { order, limit } = filter
     const found: Delivery[] = []
-    for await (const id of this.stretches({ from: lowestId(since), before: before < last ? before : last }, filter)) {
-      for await (const rows of this.pages({ ...conditionsOf(filter), id }, Math.max(limit, least), order)) {
+    for await (const query of this.stretches(filter, order)) {
+      for await (const rows of this.pages(query, Math.max(limit, least), order)) {
         found.push(...this.read(rows).filter(each => matches(each, filter)))
         if (found.length >= limit) return found.slice(0, limit)
       }
@@ -225,13 +219,11 @@ export class DatabaseJournal implements Journal, OwnerStore {
     return [...ids.filter(id => this.buffer.peek(id)?.items), ...await this.idsOf(query, ids.length)]
   }
 
-  async count(range: Range, filter: CountFilter): Promise<ReadonlyMap<State, number>> {
-    await this.flush().catch(() => undefined)
+  async count(filter: Filter & { states: readonly State[] }): Promise<ReadonlyMap<State, number>> {
     const counts = new Map<State, number>()
-    for await (const id of this.stretches(range, filter)) {
+    for await (const query of this.stretches(filter)) {
       for (const state of filter.states) {
-        const query = { ...conditionsOf({ ...filter, states: [state] }), id }
-        const count = await this.ask(() => this.database.select(table, query).execute(row => $.length(row.id)))
+        const count = await this.ask(() => this.database.select(table, { ...query, state }).execute(row => $.length(row.id)))
         counts.set(state, (counts.get(state) ?? 0) + count)
       }
     }
@@ -411,16 +403,17 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   /**
-   * Divides a range in which a text is searched for into parts of so many rows: one search through all of them would keep an embedded
-   * database busy for long, and with it the process.
+   * What a filter asks for. Where a text is searched for, that is divided into parts of so many rows: one search through all of them would
+   * keep an embedded database busy for long, and with it the process.
    */
-  private async* stretches(
-    { from, before }: Range, { text, order = 'desc' }: Pick<ListFilter, 'text' | 'order'>,
-  ): AsyncGenerator<{ $gte: string, $lt: string }> {
+  private async* stretches(filter: Filter, order: ListFilter['order'] = 'desc'): AsyncGenerator<Query.Expr<JournalRow>> {
+    await this.flush().catch(() => undefined)
+    const { since = 0, until = Infinity, before = lowestId(Infinity), text } = filter
+    const last = lowestId(until)
     const isUp = order === 'asc'
-    for (let [start, end] = [from, before]; start < end;) {
+    for (let [start, end] = [lowestId(since), before < last ? before : last]; start < end;) {
       const [edge = isUp ? end : start] = text === undefined ? [] : await this.idsOf({ id: { $gte: start, $lt: end } }, 1, order, stretch)
-      yield isUp ? { $gte: start, $lt: edge } : { $gte: edge, $lt: end }
+      yield { ...conditionsOf(filter), id: isUp ? { $gte: start, $lt: edge } : { $gte: edge, $lt: end } }
       if (isUp) start = edge
       else end = edge
       await yieldToOthers()
@@ -531,7 +524,7 @@ class NoAnswer extends Error {
 const emptyRow = { state: gone, target: '', caller: null, door: '', thread: null, key: null, summary: '', record: '', items: null } as const
 
 /** The conditions of a listing that the database checks; it may let more through. */
-function conditionsOf({ states, targets, thread, caller, door, text }: Omit<ListFilter, 'limit'>): Query.Expr<JournalRow> {
+function conditionsOf({ states, targets, thread, caller, door, text }: Filter): Query.Expr<JournalRow> {
   return {
     state: states ? [...states] : { $ne: gone },
     ...targets && { target: targets.map(writeTarget) },

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { ParsedItem } from '../message/model'
 import type { Delivery, State } from './delivery'
-import { cutList, keepsContent, matches, sizeOfItems, type CountFilter, type Journal, type ListFilter, type Range } from './journal'
+import { cutList, keepsContent, matches, sizeOfItems, type Filter, type Journal, type ListFilter } from './journal'
 import type { RecordContent } from './summary'
 
 const mebibyte = 1024 * 1024
@@ -17,15 +17,13 @@ export class MemoryJournal implements Journal {
   private readonly records = bounded<Delivery>(10_000, 16 * mebibyte, sizeOf)
   private readonly contents = bounded<readonly ParsedItem[]>(10_000, 64 * mebibyte, sizeOfItems)
   /** What a repeat of a key is answered from, also when its record was dropped. */
-  private readonly keys = bounded<Delivery>(100_000, 64 * mebibyte, sizeOf, ({ id }) => this.keyOf.delete(id))
-  private readonly keyOf = new Map<string, string>()
+  private readonly keys = bounded<Delivery>(100_000, 64 * mebibyte, sizeOf)
 
   /** What is kept of what was to be sent. */
   private content: RecordContent = 'preview'
 
   /** Without a database nothing has to last. */
   readonly insert = nothing
-  readonly update = nothing
   readonly cancel = nothing
   readonly flush = nothing
   readonly ping = nothing
@@ -47,21 +45,20 @@ export class MemoryJournal implements Journal {
     return Promise.resolve()
   }
 
-  freeKey(key: string): Promise<void> {
-    this.keys.delete(key)
-    return Promise.resolve()
-  }
-
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
-    const { id, key, state } = delivery
+    const { id, state } = delivery
     this.contents.delete(id)
     if (items.length > 0 && keepsContent(state, this.content)) this.contents.set(id, items)
     this.records.set(id, delivery)
-    const former = this.keyOf.get(id)
-    if (former !== undefined) this.keys.delete(former)
-    if (key === null) return
-    this.keys.set(key, { ...delivery, summary: noSummary })
-    this.keyOf.set(id, key)
+    void this.update(delivery)
+  }
+
+  /** Only the key of a delivery is written down so. */
+  update(delivery: Delivery): Promise<void> {
+    const { id, key, requestKey = '' } = delivery
+    if (key !== null) this.keys.set(key, { ...delivery, summary: noSummary })
+    else if (this.keys.peek(requestKey)?.id === id) this.keys.delete(requestKey)
+    return Promise.resolve()
   }
 
   find(id: string): Promise<Delivery | undefined> {
@@ -85,12 +82,10 @@ export class MemoryJournal implements Journal {
     return Promise.resolve(ids.filter(id => this.contents.has(id)))
   }
 
-  count({ from, before }: Range, filter: CountFilter): Promise<ReadonlyMap<State, number>> {
+  count(filter: Filter): Promise<ReadonlyMap<State, number>> {
     const counts = new Map<State, number>()
-    const wanted = { ...filter, limit: Infinity }
     for (const delivery of this.records.values()) {
-      const { id, state } = delivery
-      if (id >= from && id < before && matches(delivery, wanted)) counts.set(state, (counts.get(state) ?? 0) + 1)
+      if (matches(delivery, filter)) counts.set(delivery.state, (counts.get(delivery.state) ?? 0) + 1)
     }
     return Promise.resolve(counts)
   }
@@ -111,8 +106,6 @@ function sizeOf({ results, summary }: Delivery): number {
  * A cache that drops its oldest entries where they are too many or too large together; the newest one stays, whatever its size.
  * An entry counts as at least its share, so that there are about `count` of them.
  */
-function bounded<V extends object>(
-  count: number, maxSize: number, size: (value: V) => number, dispose: (value: V) => void = () => undefined,
-): LRUCache<string, V> {
-  return new LRUCache({ maxSize, dispose, sizeCalculation: value => Math.min(Math.max(size(value), Math.floor(maxSize / count)), maxSize) })
+function bounded<V extends object>(count: number, maxSize: number, size: (value: V) => number): LRUCache<string, V> {
+  return new LRUCache({ maxSize, sizeCalculation: value => Math.min(Math.max(size(value), Math.floor(maxSize / count)), maxSize) })
 }

@@ -30,8 +30,6 @@ export interface Journal {
   update(delivery: Delivery): Promise<void>
   /** Makes sure that a delivery is not there and never will be: a tombstone takes its place, which a late insert cannot replace. */
   cancel(id: string): Promise<void>
-  /** Gives the key of a delivery free whose lifetime is over. */
-  freeKey(key: string): Promise<void>
   /** Writes the record of a delivery that has ended and need not last, a little later and many at a time. It replaces an earlier one. */
   record(delivery: Delivery, items: readonly ParsedItem[]): void
   /** Writes what `record` still has to write. */
@@ -45,8 +43,8 @@ export interface Journal {
   list(filter: ListFilter): Promise<Delivery[]>
   /** Those of these deliveries whose content is kept. */
   withContent(ids: readonly string[]): Promise<readonly string[]>
-  /** How many deliveries whose IDs are in this range are in each of these states. */
-  count(range: Range, filter: CountFilter): Promise<ReadonlyMap<State, number>>
+  /** How many deliveries are in each of the states of a filter, on any platform. Of a text, the case of no letter counts. */
+  count(filter: Filter & { states: readonly State[] }): Promise<ReadonlyMap<State, number>>
   /**
    * Puts this owner's number on every row that has not ended, or ended `unanswered` since then (milliseconds since the epoch), and from
    * then on makes every write conditional on it. To be called at the start, and from time to time for rows that came late.
@@ -94,8 +92,8 @@ export async function orStoreDown<T>(work: Promise<T>, code: 'store-down' | 'key
   })
 }
 
-/** Which deliveries are listed. */
-export interface ListFilter {
+/** Which deliveries are asked for. */
+export interface Filter {
   /** Those in one of these states. */
   states?: readonly State[]
   /** Those to one of these targets, on its platform where it has one. */
@@ -115,16 +113,14 @@ export interface ListFilter {
   until?: number
   /** Older than the delivery with this ID. */
   before?: string
+}
+
+/** Which deliveries are listed. */
+export interface ListFilter extends Filter {
   /** `asc` for the oldest first; the newest come first unless given. */
   order?: 'asc' | 'desc'
   limit: number
 }
-
-/** IDs from one on, and before another. */
-export interface Range { from: string, before: string }
-
-/** Which deliveries are counted. Targets are those on any platform. Of a text, the case of no letter counts. */
-export type CountFilter = Pick<ListFilter, 'caller' | 'door' | 'targets' | 'text'> & { states: readonly State[] }
 
 /** A delivery as a row of the journal: the columns by which rows are found, and the rest as JSON. */
 export interface Row {
@@ -151,11 +147,11 @@ export interface Row {
 export const gone = 'gone'
 
 /** It sorts after every ID. */
-export const lastId = 'g'
+const lastId = 'g'
 
 /** The lowest ID that a delivery accepted at this time can have, in milliseconds since the epoch. */
 export function lowestId(time: number): string {
-  return uuid({ msecs: Math.max(Math.ceil(time), 0), seq: 0, random: new Uint8Array(16) })
+  return time === Infinity ? lastId : uuid({ msecs: Math.max(Math.ceil(time), 0), seq: 0, random: new Uint8Array(16) })
 }
 
 /** When an ID was made, in milliseconds since the epoch (RFC 9562, section 5.7). */
@@ -178,10 +174,12 @@ export function sizeOfItems(items: readonly ParsedItem[]): number {
 }
 
 /** Whether a delivery is one of those that a filter asks for. */
-export function matches({ id, state, target, bot, caller, door, flow, summary }: Delivery, filter: ListFilter): boolean {
+export function matches({ id, state, target, bot, caller, door, flow, summary }: Delivery, filter: Filter): boolean {
   // A delivery that never had a bot matches every platform.
-  const isTo: NonNullable<ListFilter['targets']>[number] = { ...target, platform: platformOf(bot) }
-  return holds(filter.states, states => states.includes(state))
+  const isTo: NonNullable<Filter['targets']>[number] = { ...target, platform: platformOf(bot) }
+  return holds(filter.since, since => timeOf(id) >= since)
+    && holds(filter.until, until => timeOf(id) < until)
+    && holds(filter.states, states => states.includes(state))
     && holds(filter.targets, targets => targets.some(each => each.kind === isTo.kind && each.id === isTo.id
       && holds(each.platform, platform => holds(isTo.platform, own => own === platform))))
     && holds(filter.bot, sid => sid === bot)
@@ -189,8 +187,6 @@ export function matches({ id, state, target, bot, caller, door, flow, summary }:
     && holds(filter.caller, name => name === caller)
     && holds(filter.door, name => door === name || door.startsWith(`${name}/`))
     && holds(filter.before, before => id < before)
-    && holds(filter.since, since => timeOf(id) >= since)
-    && holds(filter.until, until => timeOf(id) < until)
     && holds(filter.text, text => lowerCase(wordsOf(summary)).includes(lowerCase(text)))
 }
 

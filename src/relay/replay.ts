@@ -108,7 +108,7 @@ export class Replay {
     if (isUnfinished(earlier.state)) throw inProgress()
     const { createdAt, flow: { sendAt = 0 } } = earlier
     if (Math.max(createdAt, sendAt) > clock.wall() - lifetime) return earlier
-    await orStoreDown(deliveries.freeKey(key), 'key-unknown')
+    await orStoreDown(deliveries.freeKey(earlier), 'key-unknown')
   }
 
   private checkActive(active: Active, key: string): Delivery {

@@ -1,6 +1,6 @@
 import type { ParsedItem } from '../../src/message/model'
 import { isUnfinished, type Delivery, type State } from '../../src/relay/delivery'
-import { NotOwner, cutList, matches, type CountFilter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Range } from '../../src/relay/journal'
+import { NotOwner, cutList, matches, type Filter, type Journal, type ListFilter, type OwnerRow, type OwnerStore } from '../../src/relay/journal'
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'
 
@@ -131,12 +131,6 @@ export class SimulatedJournal implements Journal, OwnerStore {
     })
   }
 
-  freeKey(key: string): Promise<void> {
-    return this.run('freeKey', () => {
-      for (const row of this.database.rows.values()) if (row.delivery?.key === key) row.delivery.key = null
-    })
-  }
-
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
     this.records.set(delivery.id, { delivery: copy(delivery), items })
     this.cancelTimer ??= this.process.after(recordDelay, () => {
@@ -186,10 +180,10 @@ export class SimulatedJournal implements Journal, OwnerStore {
     return this.run('withContent', () => ids.filter(id => this.database.rows.get(id)?.items))
   }
 
-  count({ from, before }: Range, { states }: CountFilter): Promise<ReadonlyMap<State, number>> {
+  count(filter: Filter & { states: readonly State[] }): Promise<ReadonlyMap<State, number>> {
     return this.run('count', () => {
-      const found = this.deliveries().filter(({ id }) => id >= from && id < before)
-      return new Map(states.map(each => [each, found.filter(({ state }) => state === each).length]))
+      const found = this.deliveries().filter(delivery => matches(delivery, filter))
+      return new Map(filter.states.map(each => [each, found.filter(({ state }) => state === each).length]))
     })
   }
 

@@ -222,13 +222,6 @@ export class TestJournal implements Journal {
     return this.answer(() => void this.rows.delete(id))
   }
 
-  freeKey(key: string): Promise<void> {
-    return this.answer(() => {
-      const delivery = this.byKey(key)
-      if (delivery) delivery.key = null
-    })
-  }
-
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
     // What is filled in later is not written yet.
     if (!this.isDead) this.rows.set(delivery.id, { delivery: { ...delivery, results: [...delivery.results] }, items, owner: this.owner })
