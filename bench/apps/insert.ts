@@ -81,5 +81,5 @@ function rowOf(index: number, change: Partial<Delivery> = { deferred: true, expi
     { id: uuid(), caller: null, door: 'webhook', summary: summarize(items, 'preview') }, index + 1, Date.now(), { mode: 'single', target, items, bot: {} },
   )
   const row = toRow({ ...delivery, bot: 'onebot:10000', ...change })
-  return { ...row, owner: 1, version: index + 1, items: JSON.stringify(writeItems(items)) }
+  return { ...row, version: index + 1, items: JSON.stringify(writeItems(items)) }
 }

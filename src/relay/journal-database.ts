@@ -22,9 +22,7 @@ declare module 'koishi' {
 }
 
 interface JournalRow extends Row {
-  /** The number of the owner that wrote it last. */
-  owner: number
-  /** Grows with each write, and with each owner. */
+  /** Grows with each write: the number of the owner that made it, times `versions`, and how many writes that had made before. */
   version: number
   /** What was to be sent, as JSON, or `file:` and the ID of a file with it; `null` where that is not kept. */
   items: string | null
@@ -73,7 +71,7 @@ const table = 'message_relay_journal'
 const ownerTable = 'message_relay_owner'
 /** In this order they are written. */
 const columns = [
-  'id', 'state', 'target', 'caller', 'door', 'thread', 'key', 'updatedAt', 'summary', 'record', 'owner', 'version', 'items',
+  'id', 'state', 'target', 'caller', 'door', 'thread', 'key', 'updatedAt', 'summary', 'record', 'version', 'items',
 ] as const satisfies (keyof JournalRow)[]
 /** What is read of a delivery. The items may be large. */
 const fields = columns.filter(name => name !== 'items')
@@ -141,7 +139,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     await this.writes.run(id, async () => {
       try {
         const content = await this.writeContent(id, items)
-        await this.ask(() => this.database.create(table, { ...row, ...this.stamp(), items: content }))
+        await this.ask(() => this.database.create(table, { ...row, version: this.nextVersion(), items: content }))
       } catch (error) {
         await this.dropFile(id)
         throw error
@@ -161,8 +159,8 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   async cancel(id: string): Promise<void> {
-    // No version is higher, so that nothing replaces it.
-    const tombstone = { ...emptyRow, id, updatedAt: this.options.clock.wall(), owner: this.owner, version: Number.MAX_SAFE_INTEGER }
+    // The last version of this owner, so that nothing of it replaces it.
+    const tombstone = { ...emptyRow, id, updatedAt: this.options.clock.wall(), version: (this.owner + 1) * versions - 1 }
     // The row knows that of an earlier process, this one that of a row which is not there yet.
     await this.dropFiles([id])
     await this.dropFile(id)
@@ -232,11 +230,11 @@ export class DatabaseJournal implements Journal, OwnerStore {
 
   async adopt(owner: number, since: number): Promise<Delivery[]> {
     this.owner = owner
-    const stamp = { owner, version: owner * versions }
+    const version = owner * versions
     for (const query of [{ state: [...unfinished] }, { state: 'unanswered', updatedAt: { $gte: since } }]) {
-      for await (const ids of this.chunks({ ...query, owner: { $lt: owner } })) {
+      for await (const ids of this.chunks({ ...query, version: { $lt: version } })) {
         for (const id of ids) this.adopted.add(id)
-        await this.change(ids, stamp.version, stamp)
+        await this.change(ids, version, { version })
       }
     }
     // They are read after they were stamped: until then the earlier owner may write.
@@ -264,7 +262,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     if (content === 'full' || this.checkedFor === owner) return
     // It may have ended under another setting.
     const state = content === 'preview' ? ['sent'] : states.filter(each => !isUnfinished(each) && each !== 'unanswered')
-    for await (const id of this.stretches({ from: '', before: lastId }, { text: '', order: 'asc' })) await this.dropContent({ state, id })
+    for await (const { id } of this.stretches({ text: '' }, 'asc')) await this.dropContent({ state, ...id !== undefined && { id } })
     this.checkedFor = owner
   }
 
@@ -295,8 +293,8 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   /** Marks a write of this owner as newer than those before. */
-  private stamp(): Pick<JournalRow, 'owner' | 'version'> {
-    return { owner: this.owner, version: this.owner * versions + ++this.written }
+  private nextVersion(): number {
+    return this.owner * versions + ++this.written
   }
 
   /**
@@ -306,10 +304,11 @@ export class DatabaseJournal implements Journal, OwnerStore {
    * @throws NotOwner
    */
   private async put({ id, ...change }: Partial<JournalRow> & Pick<JournalRow, 'id'>): Promise<boolean> {
-    const stamp = this.stamp()
-    if (await this.change([id], stamp.version, { ...stamp, ...change }) > 0) return true
-    const [present] = await this.ask(() => this.database.get(table, { id }, ['owner', 'state']))
-    if (present && present.owner > stamp.owner) throw new NotOwner()
+    const { owner } = this
+    const version = this.nextVersion()
+    if (await this.change([id], version, { version, ...change }) > 0) return true
+    const [present] = await this.ask(() => this.database.get(table, { id }, ['version', 'state']))
+    if (present && present.version >= (owner + 1) * versions) throw new NotOwner()
     return present?.state === gone
   }
 
@@ -337,10 +336,10 @@ export class DatabaseJournal implements Journal, OwnerStore {
     const entries = [...this.buffer.rvalues()].flatMap(entry => entry ?? []).slice(0, chunkSize)
     // Another flush may have been faster.
     if (entries.length === 0) return
-    const stamp = { owner: this.owner, version: this.owner * versions }
+    const version = this.owner * versions
     const rows = await Promise.all(entries.map(async ({ delivery, items = [] }) => {
       // A full disk costs the content, not the record.
-      return { ...toRow(delivery), ...stamp, items: await this.writeContent(delivery.id, items).catch(() => null) }
+      return { ...toRow(delivery), version, items: await this.writeContent(delivery.id, items).catch(() => null) }
     }))
     await this.ask(() => this.replace(rows))
     for (const entry of entries) {
@@ -395,7 +394,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
 
   /** Removes the content of what matches. What changes meanwhile is left alone. */
   private async dropContent(query: Query.Expr<JournalRow>): Promise<void> {
-    const { version } = this.stamp()
+    const version = this.nextVersion()
     for await (const ids of this.chunks({ $and: [query, { items: { $exists: true } }] })) {
       await this.dropFiles(ids)
       await this.change(ids, version, { items: null })
@@ -563,7 +562,6 @@ function defineTables(ctx: Context): void {
     thread: { type: 'string', length: 64, nullable: true, initial: null },
     key: { type: 'string', length: 64, nullable: true, initial: null },
     updatedAt: { type: 'double', nullable: false },
-    owner: { type: 'unsigned', nullable: false },
     version: { type: 'double', nullable: false },
     summary: { type: 'text', length: 2 ** 24, nullable: false },
     record: { type: 'text', length: 2 ** 24, nullable: false },

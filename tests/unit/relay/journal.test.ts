@@ -641,9 +641,9 @@ describe('a journal in a database', () => {
     assert(driver instanceof SQLiteDriver)
     driver.db.exec([
       'WITH RECURSIVE counter(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counter WHERE n < 100000)',
-      'INSERT INTO message_relay_journal (id, state, target, caller, door, updatedAt, owner, version, summary, record)',
+      'INSERT INTO message_relay_journal (id, state, target, caller, door, updatedAt, version, summary, record)',
       `SELECT '${lowestId(start).slice(0, 9)}' || printf('%04x-7000-8000-%012x', n / 50, n), iif(n % 1000, 'sent', 'failed'), 'group:' || (n % 50),`,
-      `iif(n % 3, caller, NULL), iif(n % 10, 'webhook', 'hooks/' || (n % 4)), updatedAt, owner, version, summary, record`,
+      `iif(n % 3, caller, NULL), iif(n % 10, 'webhook', 'hooks/' || (n % 4)), updatedAt, version, summary, record`,
       'FROM counter, message_relay_journal',
     ].join(' '))
     const filters: Omit<ListFilter, 'limit'>[] = [
