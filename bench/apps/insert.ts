@@ -26,7 +26,7 @@ serve({
     const ready = new Promise<void>((resolve, reject) => {
       app.inject(['database'], inner => {
         new DatabaseJournal(inner, {
-          clock: systemClock, logger: inner.logger('insert'), files: new UploadStore(tmpdir()), retention: day, limit: 1e9, content: 'preview', statementTimeout: 60_000,
+          clock: systemClock, logger: inner.logger('insert'), files: new UploadStore(tmpdir()), retention: day, recordLimit: 1e9, recordContent: 'preview',
         }).ping().then(resolve, reject)
       })
     })

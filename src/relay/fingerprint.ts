@@ -16,11 +16,8 @@ export async function fingerprintOf(
 ): Promise<string> {
   const meanings: string[] = []
   for (const item of items) meanings.push(await digestItem(item, digestUpload))
-  // A request without them has the fingerprint that it always had.
-  const wishes = [urgent, sendAt?.written, thread, threadMode, route?.name]
-  const isPlain = wishes.every(wish => wish === undefined || wish === false)
-  const words = [mode, writeTarget(target), bot.platform ?? null, bot.selfId ?? null, expiresIn ?? null, meanings]
-  return digest(JSON.stringify(isPlain ? words : [...words, wishes.map(wish => wish ?? null)]))
+  const wishes = [expiresIn, Boolean(urgent), sendAt?.written, thread, threadMode, route?.name]
+  return digest(JSON.stringify([mode, writeTarget(target), bot.platform, bot.selfId, meanings, wishes]))
 }
 
 async function digestItem(item: ParsedItem, digestUpload: Files['digest']): Promise<string> {

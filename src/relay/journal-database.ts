@@ -9,7 +9,7 @@ import { printable } from '../lib/log'
 import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
-import { pause, type Clock } from './clock'
+import { inTime, pause, type Clock } from './clock'
 import { isUnfinished, states, unfinished, type Delivery, type State } from './delivery'
 import { NotOwner, fromRow, gone, keepsContent, lowestId, matches, nameOfError, sizeOfItems, toRow, writeCaller, type Filter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Row } from './journal'
 import type { RecordContent } from './summary'
@@ -61,11 +61,12 @@ export interface JournalOptions {
   /** For how long the record of a delivery is kept, in milliseconds. */
   retention: number
   /** How many records are kept. */
-  limit: number
-  content: RecordContent
-  /** After how long a statement counts as failed, in milliseconds. */
-  statementTimeout: number
+  recordLimit: number
+  recordContent: RecordContent
 }
+
+/** After how long a statement counts as failed, in milliseconds. */
+const statementTimeout = 8_000
 
 const table = 'message_relay_journal'
 const ownerTable = 'message_relay_owner'
@@ -150,7 +151,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   async update(delivery: Delivery): Promise<void> {
     // The rest never changes, and has indexes.
     const { id, state, target, key, updatedAt, summary, record } = toRow(delivery)
-    const isKept = keepsContent(delivery.state, this.options.content)
+    const isKept = keepsContent(delivery.state, this.options.recordContent)
     await this.writes.run(id, async () => {
       if (this.buffer.has(id)) await this.flush()
       await this.put({ id, state, target, key, updatedAt, summary, record, ...!isKept && { items: null } })
@@ -170,7 +171,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
-    const isKept = items.length > 0 && keepsContent(delivery.state, this.options.content)
+    const isKept = items.length > 0 && keepsContent(delivery.state, this.options.recordContent)
     this.buffer.set(delivery.id, { delivery, ...isKept && { items } })
     if (!isKept) void this.dropFile(delivery.id).catch(() => undefined)
     this.writeLater()
@@ -248,7 +249,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   async purge(wall: number): Promise<void> {
-    const { owner, options: { retention, limit, content } } = this
+    const { owner, options: { retention, recordLimit, recordContent } } = this
     const expired = wall - retention
     // Nothing depends on it: it has ended, and its key may be used again.
     const done: Query.Expr<JournalRow> = {
@@ -256,12 +257,12 @@ export class DatabaseJournal implements Journal, OwnerStore {
     }
     await this.removeAll({ $and: [done, { id: { $lt: lowestId(expired) }, updatedAt: { $lt: expired } }] })
     await this.removeAll({ state: gone, updatedAt: { $lt: wall - day } })
-    const [beyond] = await this.idsOf({}, 1, 'desc', limit)
+    const [beyond] = await this.idsOf({}, 1, 'desc', recordLimit)
     if (beyond !== undefined) await this.removeAll({ $and: [done, { id: { $lte: beyond } }] })
-    if (content === 'none') await this.dropContent({ state: 'unanswered', updatedAt: { $lt: wall - day } })
-    if (content === 'full' || this.checkedFor === owner) return
+    if (recordContent === 'none') await this.dropContent({ state: 'unanswered', updatedAt: { $lt: wall - day } })
+    if (recordContent === 'full' || this.checkedFor === owner) return
     // It may have ended under another setting.
-    const state = content === 'preview' ? ['sent'] : states.filter(each => !isUnfinished(each) && each !== 'unanswered')
+    const state = recordContent === 'preview' ? ['sent'] : states.filter(each => !isUnfinished(each) && each !== 'unanswered')
     for await (const { id } of this.stretches({ text: '' }, 'asc')) await this.dropContent({ state, ...id !== undefined && { id } })
     this.checkedFor = owner
   }
@@ -503,13 +504,11 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   /** Makes a statement, and waits for it as long as it may take. */
-  private ask<T>(statement: () => Promise<T>): Promise<T> {
-    const { clock, statementTimeout } = this.options
-    const answer = silently(this.database, statement)
-    return new Promise((resolve, reject) => {
-      const cancel = clock.after(statementTimeout, () => reject(new NoAnswer()))
-      answer.finally(cancel).then(resolve, reject)
-    })
+  private async ask<T>(statement: () => Promise<T>): Promise<T> {
+    const asked = silently(this.database, statement).then(value => ({ value }))
+    const answer = await inTime(this.options.clock, asked, statementTimeout)
+    if (!answer) throw new NoAnswer()
+    return answer.value
   }
 }
 

@@ -2,20 +2,14 @@ import type { Context } from 'koishi'
 import { loadedPlaces, placesOf, unwrap } from '../lib/koishi'
 import { pause, systemClock } from './clock'
 import { nameOfError } from './journal'
-import { DatabaseJournal, type ContentFiles } from './journal-database'
+import { DatabaseJournal, type JournalOptions } from './journal-database'
 import { FileOwner, RowOwner } from './owner'
 import { Relay, Shared, type DataStore, type RelayOptions } from './relay'
 
-export interface StartOptions extends Omit<RelayOptions, 'clock'> {
+export interface StartOptions extends Omit<RelayOptions & JournalOptions, 'clock'> {
   /** The folder of what outlives the bot, absolute. */
   dataDir: string
-  files: RelayOptions['files'] & ContentFiles
-  /** How many records are kept in a database, at most. */
-  recordLimit: number
 }
-
-/** How long a database may take for a statement, in milliseconds. */
-const statementTimeout = 8_000
 
 /** How long a database may take to be there after the relay was loaded, in milliseconds. */
 const arrivalTime = 2_000
@@ -74,11 +68,10 @@ function appOf(ctx: Context): { shared: Shared, last: Promise<void> } {
 }
 
 function databaseOf(ctx: Context, options: StartOptions): DataStore {
-  const clock = systemClock
-  const { dataDir, recordLimit, recordContent, logger, files, retention } = options
-  const kept = { retention, limit: recordLimit, content: recordContent }
-  const journal = new DatabaseJournal(ctx, { clock, logger, files, statementTimeout, ...kept })
-  return { journal, ownership: journal.isEmbedded ? new FileOwner(dataDir, clock, logger, journal) : new RowOwner(journal, clock) }
+  const { dataDir, logger } = options
+  const journal = new DatabaseJournal(ctx, { ...options, clock: systemClock })
+  const ownership = journal.isEmbedded ? new FileOwner(dataDir, systemClock, logger, journal) : new RowOwner(journal, systemClock)
+  return { journal, ownership }
 }
 
 /** Opens a database once it answers, unless it is gone by then. A damaged one arrives as well: until it answers, memory is worked. */

@@ -55,8 +55,8 @@ function idsOf(deliveries: readonly { id: string }[]): string[] {
 
 function optionsOf(clock: Clock): JournalOptions {
   return {
-    clock, logger: new Logger('test'), files: new UploadStore(join(tmpdir(), 'relay-journal-files')), retention: 30 * day, limit: 100_000,
-    content: 'preview', statementTimeout: 8_000,
+    clock, logger: new Logger('test'), files: new UploadStore(join(tmpdir(), 'relay-journal-files')), retention: 30 * day, recordLimit: 100_000,
+    recordContent: 'preview',
   }
 }
 
@@ -115,7 +115,7 @@ const pairs: [string, OpenBoth, { skip: string | false }][] = [
   }, { skip: missing }],
 ]
 
-function memoryJournal(content: JournalOptions['content']): MemoryJournal {
+function memoryJournal(content: JournalOptions['recordContent']): MemoryJournal {
   const journal = new MemoryJournal()
   journal.keepContent(content)
   return journal
@@ -126,7 +126,7 @@ const servers: [string, Open<DatabaseJournal>, { skip: string | false }][] = [
   ['in MariaDB', openMariaDb, { skip: missing }],
 ]
 const kinds: [string, Open, { skip: string | false }][] = [
-  ['in memory', (_, { content = 'preview' } = {}) => Promise.resolve(memoryJournal(content)), { skip: false }],
+  ['in memory', (_, { recordContent = 'preview' } = {}) => Promise.resolve(memoryJournal(recordContent)), { skip: false }],
   ...servers,
 ]
 
@@ -180,7 +180,7 @@ for (const [kind, open, options] of kinds) {
 
     for (const [content, kept] of [['none', ['queued', 'sending', 'unanswered']], ['preview', states.filter(state => state !== 'sent')], ['full', states]] as const) {
       test(`keeps content by the state where the setting is ${content}`, async t => {
-        const journal = await open(t, { content })
+        const journal = await open(t, { recordContent: content })
         for (const state of states) {
           const [recorded, saved] = [deliveryOf({ state }), queued()]
           for (const delivery of [recorded, ...journal.isDurable ? [] : [{ ...saved, state }]]) journal.record(delivery, [text])
@@ -423,7 +423,7 @@ for (const [kind, open, options] of servers) {
     })
 
     test('removes what is past its retention or beyond the limit, but nothing that something depends on', async t => {
-      const journal = await open(t, { retention: 10 * day, limit: 300 })
+      const journal = await open(t, { retention: 10 * day, recordLimit: 300 })
       const now = Date.now()
       const at = (age: number): Partial<Delivery> => ({ createdAt: now - age, updatedAt: now - age })
       const kept = [
@@ -453,7 +453,7 @@ for (const [kind, open, options] of servers) {
     })
 
     test('clears content by and by where none is to be kept', async t => {
-      const journal = await open(t, { content: 'none' })
+      const journal = await open(t, { recordContent: 'none' })
       const now = Date.now()
       const [young, old, waiting] = [deliveryOf({ state: 'unanswered' }), deliveryOf({ state: 'unanswered', updatedAt: now - 2 * day }), queued()]
       for (const delivery of [young, old, waiting]) journal.record(delivery, [text])
