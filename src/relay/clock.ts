@@ -40,6 +40,16 @@ export async function pause(clock: Clock, ms: number, ...signals: AbortSignal[])
   })
 }
 
+/** Calls back again and again, each time after so many milliseconds. @returns ends that */
+export function every(clock: Clock, ms: number, callback: () => void): () => void {
+  const tick = (): void => {
+    cancel = clock.after(ms, tick)
+    callback()
+  }
+  let cancel = clock.after(ms, tick)
+  return () => cancel()
+}
+
 /** The result of some work; `undefined` where it takes longer than so many milliseconds, or one of these signals is aborted. */
 export async function inTime<T>(clock: Clock, work: Promise<T>, ms: number, ...signals: AbortSignal[]): Promise<T | undefined> {
   const end = new AbortController()

@@ -28,7 +28,6 @@ export class History {
     // What ends meanwhile is in one of the two.
     const active = [...this.deliveries.values()].map(({ delivery }) => delivery)
     const stored = await orStoreDown(this.journal.list(filter))
-    if (active.length === 0) return stored
     const ids = new Set(active.map(({ id }) => id))
     const merged = [...stored.filter(({ id }) => !ids.has(id)), ...active.filter(delivery => matches(delivery, filter))]
     return cutList(merged, filter)

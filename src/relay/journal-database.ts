@@ -28,13 +28,6 @@ interface JournalRow extends Row {
   items: string | null
 }
 
-/** A record that is not written yet. */
-interface Entry {
-  readonly delivery: Delivery
-  /** Absent where they are not kept. */
-  readonly items?: readonly ParsedItem[]
-}
-
 type Value = string | number | null
 
 /** As much as is used of koishi-plugin-database-sqlite 4.7.0. */
@@ -102,7 +95,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   private readonly database: Context['database']
   private readonly sqlite: Sqlite | undefined
   /** Records that are not written yet; the oldest are dropped where the database is away for long. */
-  private readonly buffer = new LRUCache<string, Entry>({
+  private readonly buffer = new LRUCache<string, { delivery: Delivery, items?: readonly ParsedItem[] }>({
     max: 10_000, maxSize: bufferSize, sizeCalculation: ({ items = [] }) => Math.min(1 + sizeOfItems(items), bufferSize),
   })
 

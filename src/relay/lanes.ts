@@ -1,6 +1,7 @@
 import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Account, Closure } from '../platform/port'
+import { every } from './clock'
 import type { Active } from './deliveries'
 import { digestOf, failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Results } from './delivery'
 import { gather, joins } from './digest'
@@ -67,12 +68,7 @@ export class Lanes {
       for (const lane of this.lanes.values()) this.advance(lane)
     })
     const unwatchChats = port.onChat((bot, target, closure) => this.onChat(this.open({ bot, target }), closure))
-    const tick = (): void => {
-      this.tick()
-      cancel = clock.after(lookInterval, tick)
-    }
-    let cancel = clock.after(lookInterval, tick)
-    this.endWatches = [unwatch, unwatchChats, () => cancel()]
+    this.endWatches = [unwatch, unwatchChats, every(clock, lookInterval, () => this.tick())]
   }
 
   /**

@@ -1,7 +1,7 @@
 import { RelayError } from '../errors'
 import { toSent, type AttemptContext } from './attempt'
 import { nameOf } from './chats'
-import { inTime } from './clock'
+import { every, inTime } from './clock'
 import type { Active } from './deliveries'
 import { again, isOverdue, type Change, type Delivery } from './delivery'
 import { laneOf } from './lane'
@@ -27,18 +27,10 @@ export class Recheck {
   private readonly due = new WeakMap<Active, number[]>()
   /** Bots whose platforms have still to answer: one that never does holds no other one up. */
   private readonly asked = new Set<string>()
-  private cancel: () => void
+  readonly end: () => void
 
   constructor(private readonly context: RecheckContext) {
-    const tick = (): void => {
-      this.cancel = context.clock.after(tickInterval, tick)
-      this.lookAtDue()
-    }
-    this.cancel = context.clock.after(tickInterval, tick)
-  }
-
-  end(): void {
-    this.cancel()
+    this.end = every(context.clock, tickInterval, () => this.lookAtDue())
   }
 
   /** How long what is open of a delivery may still be carried out, in milliseconds. */

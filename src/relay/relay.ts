@@ -92,7 +92,7 @@ export class Relay {
    * @throws RelayError `standby`, `stopping`
    */
   async active(): Promise<void> {
-    if (!this.term) await this.first(false)
+    await this.first()
   }
 
   /** Who is active where this relay stands by; `undefined` where it is active itself, or nobody is known to be. */

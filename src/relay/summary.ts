@@ -6,8 +6,7 @@ import type { SendFailure } from '../platform/port'
 import type { Clock } from './clock'
 
 /** How much the records keep of what was to be sent: how it begins, all of it, or only of which kinds it was. */
-export const recordContents = ['preview', 'full', 'none'] as const
-export type RecordContent = typeof recordContents[number]
+export type RecordContent = 'preview' | 'full' | 'none'
 
 /** What the record of a delivery tells besides how far it is. Nothing depends on it but what people are shown. */
 export interface Summary {

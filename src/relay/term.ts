@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import { Chats, LookUps, nameOf } from './chats'
-import type { Clock } from './clock'
+import { every, type Clock } from './clock'
 import { Deliveries } from './deliveries'
 import { failRest, isUnfinished, type Delivery, type State } from './delivery'
 import { GateMemory, Gates } from './gates'
@@ -47,7 +47,7 @@ export class Term {
   private readonly intake: Intake
   private readonly recheck: Recheck
   private readonly stop = new AbortController()
-  private cancel: () => void
+  private readonly endUpkeep: () => void
   private purging: Promise<void> | undefined
 
   /**
@@ -82,11 +82,7 @@ export class Term {
     const recheck = this.recheck = new Recheck({ ...sending, lanes })
     this.replay = new Replay({ ...options, journal, deliveries, lanes, gates, intake, recheck })
     this.history = new History(deliveries, journal)
-    const tick = (): void => {
-      this.cancel = clock.after(upkeepInterval, tick)
-      void this.keepUp(this.adopt())
-    }
-    this.cancel = clock.after(upkeepInterval, tick)
+    this.endUpkeep = every(clock, upkeepInterval, () => void this.keepUp(this.adopt()))
   }
 
   /** @throws RelayError what stops the request as such */
@@ -126,7 +122,7 @@ export class Term {
 
   /** Ends everything at once. Callers are answered; what is deferred stays in the journal. */
   end(): void {
-    this.cancel()
+    this.endUpkeep()
     this.recheck.end()
     this.stop.abort()
     this.lanes.close()

@@ -507,11 +507,11 @@ test('a purge that takes longer than its interval is not begun again meanwhile',
 describe('a journal in a database', () => {
   for (const content of ['preview', 'none'] as const) {
     test(`drops what another setting has kept, with ${content}`, async t => {
-      const { journal, app } = await openDatabase(t, new SimulatedClock(Date.now()), { content: 'full' })
+      const { journal, app } = await openDatabase(t, new SimulatedClock(Date.now()), { recordContent: 'full' })
       const [sent, failed, waiting] = [deliveryOf(), deliveryOf({ state: 'failed' }), queued()]
       for (const delivery of [sent, failed, waiting]) journal.record(delivery, [text])
       await journal.flush()
-      const next = await openJournal(app, { ...optionsOf(new SimulatedClock(Date.now())), content })
+      const next = await openJournal(app, { ...optionsOf(new SimulatedClock(Date.now())), recordContent: content })
       await next.adopt(2, 0)
       await next.purge(Date.now())
       const left = content === 'none' ? [waiting] : [failed, waiting]
