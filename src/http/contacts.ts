@@ -8,11 +8,10 @@ import { route, type Route } from './routes'
 export function contactsRoute(inquiries: Inquiries): Route {
   return route('GET', '/contacts', ['send', 'hooks', 'onebot'], async ({ caller, query }) => {
     const { platform, id: selfId } = inquiries.sender(parseBot(query.get('bot')))
-    const pick = (kind: Target['kind'], contacts: readonly Contact[]): Contact[] =>
-      contacts.filter(({ id }) => caller.maySendTo({ kind, id }, platform))
-    const bot = { platform, selfId }
-    const [groups, friends] = await Promise.all([inquiries.groups(bot), inquiries.friends(bot)])
-    return { data: { bot: `${platform}:${selfId}`, groups: pick('group', groups), friends: pick('private', friends) } }
+    const ask = async (kind: Target['kind']): Promise<Contact[]> =>
+      (await inquiries.contacts({ platform, selfId }, kind)).filter(({ id }) => caller.maySendTo({ kind, id }, platform))
+    const [groups, friends] = await Promise.all([ask('group'), ask('private')])
+    return { data: { bot: `${platform}:${selfId}`, groups, friends } }
   })
 }
 

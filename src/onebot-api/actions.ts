@@ -102,7 +102,7 @@ async function recall(relay: Relay, { exchange, params }: Call): Promise<Reply> 
 
 async function listGroups(relay: Relay, { exchange: { caller } }: Call): Promise<Reply> {
   const { platform, id: selfId } = relay.inquiries.sender({})
-  const groups = await relay.inquiries.groups({ platform, selfId })
+  const groups = await relay.inquiries.contacts({ platform, selfId }, 'group')
   const allowed = groups.filter(({ id }) => caller.maySendTo({ kind: 'group', id }, platform))
   return { data: allowed.map(({ id, name }) => ({ group_id: writeId(id), group_name: name })) }
 }

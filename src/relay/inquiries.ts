@@ -67,21 +67,13 @@ export class Inquiries {
   }
 
   /**
-   * The groups that the same bot is in.
+   * The groups that the same bot is in, or those with whom it has a private chat.
    *
    * @throws RelayError `unsent`, or why the platform did not tell
    */
-  async groups(bot: BotSelector): Promise<Contact[]> {
-    return ask(this.context.port.choose(bot).groups?.() ?? [], this.context)
-  }
-
-  /**
-   * Those with whom the same bot has a private chat.
-   *
-   * @throws RelayError `unsent`, or why the platform did not tell
-   */
-  async friends(bot: BotSelector): Promise<Contact[]> {
-    return ask(this.context.port.choose(bot).friends?.() ?? [], this.context)
+  async contacts(bot: BotSelector, kind: Target['kind']): Promise<Contact[]> {
+    const account = this.context.port.choose(bot)
+    return ask((kind === 'group' ? account.groups?.() : account.friends?.()) ?? [], this.context)
   }
 }
 
