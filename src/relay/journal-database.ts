@@ -77,7 +77,7 @@ const stretch = 2_000
 const least = 20
 /** How many versions an owner has. */
 const versions = 2 ** 32
-/** How long a record waits for others to be written with it, in milliseconds. */
+/** How often records are written, many together, in milliseconds. */
 const writeInterval = 450
 const day = 24 * 60 * 60 * 1000
 /** For how long a delivery may wait, at most: it may be meant for a time in 30 days, and expire 30 days later. In milliseconds. */
@@ -106,9 +106,8 @@ export class DatabaseJournal implements Journal, OwnerStore {
   private written = 0
   /** Rows that were stamped, and that nobody has been told of. */
   private readonly adopted = new Set<string>()
-  private cancelTimer: (() => void) | undefined
-  private isFailing = false
-  private isDisposed = false
+  /** Aborted when the database is taken away. */
+  private readonly gone = new AbortController()
   /** Rows that cannot be read and stand in the log. */
   private readonly damaged = new Set<string>()
   /** The files with the content of deliveries that were active lately. */
@@ -121,10 +120,8 @@ export class DatabaseJournal implements Journal, OwnerStore {
     this.isEmbedded = !placesOf(this.database).includes('server')
     this.sqlite = drivers.flatMap(driver => isSqlite(driver) ? [driver] : [])[0]
     defineTables(ctx)
-    ctx.on('dispose', () => {
-      this.isDisposed = true
-      this.cancelTimer?.()
-    })
+    ctx.on('dispose', () => this.gone.abort())
+    void this.writeBehind(this.gone.signal)
   }
 
   async insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
@@ -167,7 +164,6 @@ export class DatabaseJournal implements Journal, OwnerStore {
     const isKept = items.length > 0 && keepsContent(delivery.state, this.options.recordContent)
     this.buffer.set(delivery.id, { delivery, ...isKept && { items } })
     if (!isKept) void this.dropFile(delivery.id).catch(() => undefined)
-    this.writeLater()
   }
 
   async flush(): Promise<void> {
@@ -306,24 +302,19 @@ export class DatabaseJournal implements Journal, OwnerStore {
     return present?.state === gone
   }
 
-  /** Has records written a little later. */
-  private writeLater(): void {
-    if (this.isDisposed) return
-    this.cancelTimer ??= this.options.clock.after(writeInterval, () => {
-      this.cancelTimer = undefined
-      void this.writeBehind()
-    })
-  }
-
-  private async writeBehind(): Promise<void> {
-    try {
-      await this.flush()
-      this.isFailing = false
-    } catch (error) {
-      if (!this.isFailing) this.options.logger.warn('records cannot be written to the database, and wait in memory: %s', nameOfError(error))
-      this.isFailing = true
+  private async writeBehind(gone: AbortSignal): Promise<void> {
+    const { clock, logger } = this.options
+    for (let isFailing = false; ;) {
+      await pause(clock, writeInterval, gone)
+      if (gone.aborted) return
+      try {
+        await this.flush()
+        isFailing = false
+      } catch (error) {
+        if (!isFailing) logger.warn('records cannot be written to the database, and wait in memory: %s', nameOfError(error))
+        isFailing = true
+      }
     }
-    if (this.buffer.size > 0) this.writeLater()
   }
 
   private async writeSome(): Promise<void> {
@@ -426,7 +417,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
 
   /** The IDs of a query, some at a time, the oldest first. */
   private async* chunks(query: Query.Expr<JournalRow>): AsyncGenerator<string[]> {
-    for (let last: string | undefined = ''; last !== undefined && !this.isDisposed;) {
+    for (let last: string | undefined = ''; last !== undefined && !this.gone.signal.aborted;) {
       const ids: string[] = await this.idsOf({ $and: [query, { id: { $gt: last } }] }, chunkSize)
       if (ids.length > 0) yield ids
       last = ids.length === chunkSize ? ids.at(-1) : undefined
