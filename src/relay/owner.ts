@@ -271,7 +271,7 @@ export class FileLock {
    * @throws where the file cannot be read: on Windows another program may have it to itself for a moment
    */
   renew(): boolean {
-    if (!isOwn(this.path) && !this.create() && readFileSync(this.path, 'utf8') !== self) return false
+    if (!this.create() && readFileSync(this.path, 'utf8') !== self) return false
     const now = this.clock.wall() / 1000
     utimesSync(this.path, now, now)
     return true
