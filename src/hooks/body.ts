@@ -2,13 +2,13 @@ import { Readable } from 'node:stream'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { credentialsOf, queryCredentialsOf } from '../access/origin'
 import { RelayError } from '../errors'
-import { looksLikeObject, parseFields, parseJson } from '../http/body'
+import { looksLikeObject, parseBytes, parseFields } from '../http/body'
 import { decodeText } from '../http/media-type'
 import type { Exchange } from '../http/routes'
 import { isObject, type JsonObject } from '../lib/shape'
 import { parseForm } from '../uploads/multipart'
 import { header } from './fields'
-import type { HookRequest, SignedRequest, Source } from './source'
+import type { HookRequest, Source } from './source'
 
 /** How much of a multipart body is parsed at a time, in bytes. */
 const sliceSize = 64 * 1024
@@ -22,34 +22,16 @@ const ownParameters = ['key', 'access_token', 'events', 'branch', 'status', 'lan
 const wrappers: ReadonlySet<string> = new Set(['payload', 'payload_json', 'data'])
 
 /**
- * Reads what was posted, as bytes. There are none with GET, and where another plugin has read the body: a signature of that cannot be
- * checked.
- *
- * @param read reads those of the request
- * @throws RelayError `unsupported-type`, and those of `read`
- */
-export async function receiveHook({ request, parsedBody }: Exchange, read: () => Promise<Buffer>): Promise<SignedRequest> {
-  const { headers, method } = request
-  if (method !== 'POST' || isParsed(parsedBody)) return { headers, raw: Buffer.alloc(0) }
-  return { headers, raw: typeof parsedBody === 'string' ? Buffer.from(parsedBody) : await read() }
-}
-
-/**
  * Reads the payload of what was received.
  *
  * @throws RelayError `invalid-json`, `bad-request`
  */
-export async function parseHook(exchange: Exchange, { headers, raw }: SignedRequest, source: Source): Promise<HookRequest> {
-  const { request: { method }, parsedBody } = exchange
+export async function parseHook(exchange: Exchange, raw: Buffer, source: Source): Promise<HookRequest> {
+  const { method, headers } = exchange.request
   const query = new URLSearchParams(exchange.query)
   for (const name of ownParameters) query.delete(name)
-  if (isParsed(parsedBody)) return { headers, query, raw, payload: parsedBody }
   const payload = method === 'POST' ? await parsePayload(raw, headers['content-type'] ?? '', source.textFields, query) : Object.fromEntries(query)
   return { headers, query, raw, payload }
-}
-
-function isParsed(body: unknown): body is JsonObject {
-  return isObject(body) && Object.keys(body).length > 0
 }
 
 /** @param textFields those of the source, where a body may be its text as well */
@@ -58,8 +40,8 @@ async function parsePayload(
 ): Promise<JsonObject> {
   // What there is may stand in the query.
   if (textFields && raw.length === 0) return {}
-  if (/^\s*multipart\/form-data/i.test(type)) return unwrap(await readMultipart(raw, type))
   const looksLikeJson = looksLikeObject(raw)
+  if (/^\s*multipart\/form-data/i.test(type) && !looksLikeJson) return unwrap(await readMultipart(raw, type))
   const isForm = /^\s*application\/x-www-form-urlencoded/i.test(type)
   if (isForm && !looksLikeJson && raw.includes('=')) {
     const form = unwrap(parseFields(decodeText(raw, type)))
@@ -86,7 +68,7 @@ function jsonOf(raw: Buffer): JsonObject | undefined {
 }
 
 function readObject(source: Buffer): JsonObject {
-  const value = parseJson(source, maxValues)
+  const value = parseBytes(source, maxValues)
   if (!isObject(value)) throw new RelayError('bad-request', 'the payload must be a JSON object')
   return value
 }

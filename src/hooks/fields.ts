@@ -2,7 +2,7 @@
 // there is an empty text, list or object, or zero.
 import type { IncomingHttpHeaders } from 'node:http'
 import { RelayError } from '../errors'
-import { parseJson } from '../http/body'
+import { parseBytes } from '../http/body'
 import { isObject, type JsonObject } from '../lib/shape'
 import { parseLink } from '../message/link'
 
@@ -137,7 +137,7 @@ export function inOneLine(text: string): string {
 export function parsed(value: unknown): unknown {
   if (typeof value !== 'string') return value
   try {
-    return parseJson(Buffer.from(value))
+    return parseBytes(Buffer.from(value))
   } catch {
     return undefined
   }

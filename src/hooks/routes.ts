@@ -11,12 +11,12 @@ import { matchesGlob, readList } from '../lib/words'
 import { printable } from '../lib/log'
 import { parsePath } from '../message/target'
 import type { Content, TargetNames } from '../message/model'
-import { hookCredentialsOf, parseHook, receiveHook } from './body'
+import { hookCredentialsOf, parseHook } from './body'
 import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
 import type { Sources } from './registry'
-import { keyIn, started, type EventKey, type HookEvent, type HookRequest, type SignedRequest, type Source } from './source'
+import { keyIn, started, type EventKey, type HookEvent, type HookRequest, type Source } from './source'
 import { templateRoutes } from './template-routes'
 import { reasonOf, type Rendered, type Templates } from './templates'
 import { UnprovenBodies } from './unproven'
@@ -74,13 +74,13 @@ export function hookRoutes(options: HookOptions): Route[] {
 class Hooks {
   private readonly unproven = new UnprovenBodies()
   /** The bodies that were read to check their signatures. */
-  private readonly received = new WeakMap<Exchange, SignedRequest>()
+  private readonly received = new WeakMap<Exchange, Buffer>()
 
   constructor(private readonly options: HookOptions) {}
 
   /** A key comes first: Sentry signs with a secret of its own, whatever its address has. */
   async identify(exchange: Exchange, access: Access): Promise<Caller> {
-    const { request, params, address, stop } = exchange
+    const { request, params, address } = exchange
     const source = this.options.sources.get(params.source ?? '')
     const given = hookCredentialsOf(exchange, source)
     const isSigned = request.method === 'POST' && source?.isSigned?.(request) === true
@@ -96,10 +96,10 @@ class Hooks {
       }
       if (!isSigned) throw failure
     }
-    const received = await receiveHook(exchange, () => this.unproven.read(request, this.options.limits, stop))
-    this.received.set(exchange, received)
+    const signed = { headers: request.headers, raw: await this.unproven.read(exchange, this.options.limits) }
+    this.received.set(exchange, signed.raw)
     try {
-      return access.verify(secret => source.verify?.(received, secret) ?? false, address)
+      return access.verify(secret => source.verify?.(signed, secret) ?? false, address)
     } catch (error) {
       throw failure && error instanceof RelayError ? error.with({ message: noSuchKeyOrSecret }) : error
     }
@@ -140,10 +140,10 @@ class Hooks {
     const { thread, ...timing } = readTiming(query)
     const asked = readChoice(query, 'lang', languages)
     const spoken = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
-    const received = this.received.get(exchange) ?? await receiveHook(exchange, () => readBody(exchange.request, limits, exchange.stop))
+    const raw = this.received.get(exchange) ?? await readBody(exchange, limits)
     // A payload is many times as large as the message that it becomes, and need not be there until that is sent.
     this.received.delete(exchange)
-    const hook = await parseHook(exchange, received, source)
+    const hook = await parseHook(exchange, raw, source)
     const kept = handling.isDry ? undefined : payloads.keep(source.name, caller.name, hook)
     const reading = source.read(hook)
     if ('skipped' in reading) return skip(exchange, reading.skipped)

@@ -1,6 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import { RelayError } from '../errors'
-import { readBody, type BodyLimits } from '../http/body'
+import { readBody, type BodyLimits, type Received } from '../http/body'
 import { onAbort } from '../lib/async'
 
 /** The bound for all bodies together, in bytes. */
@@ -18,17 +17,16 @@ export class UnprovenBodies {
   /**
    * Reads a body whole.
    *
-   * @param stop aborted when the relay is stopping
    * @throws RelayError those of `readBody`; `too-slow`, with 503, where the body gives way
    */
-  async read(request: IncomingMessage, { maxSize, ...limits }: BodyLimits, stop: AbortSignal): Promise<Buffer> {
+  async read({ request, parsedBody, stop }: Received, { maxSize, ...limits }: BodyLimits): Promise<Buffer> {
     const giveUp = new AbortController()
     const unwatch = onAbort(stop, () => giveUp.abort(stop.reason))
     const count = ({ length }: Buffer): void => this.add(giveUp, length)
     this.arriving.set(giveUp, 0)
     request.on('data', count)
     try {
-      return await readBody(request, { ...limits, maxSize: Math.min(maxSize, maxTotal) }, giveUp.signal)
+      return await readBody({ request, parsedBody, stop: giveUp.signal }, { ...limits, maxSize: Math.min(maxSize, maxTotal) })
     } finally {
       request.off('data', count)
       unwatch()

@@ -8,8 +8,8 @@ import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 /** A request whose body is still to be read. */
 export interface Received {
   readonly request: IncomingMessage
-  /** The body, where another plugin of the bot has read it already. */
-  readonly parsedBody: unknown
+  /** The body as text, where another plugin of the bot has read it already: what was multipart is JSON of its fields. */
+  readonly parsedBody: string | undefined
   /** Aborted when the relay stops. */
   readonly stop: AbortSignal
 }
@@ -50,15 +50,13 @@ const quoteRule = 'invalid json: its double quotes are missing, which shells of 
  *
  * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and those of {@link readBody}
  */
-export async function readJson({ request, parsedBody, stop }: Received, limits: BodyLimits): Promise<unknown> {
-  if (typeof parsedBody === 'string') return parseJson(Buffer.from(parsedBody))
-  // Its text has the same bounds.
-  if (typeof parsedBody === 'object' && parsedBody !== null) return parseJson(Buffer.from(JSON.stringify(parsedBody)))
-  const source = await readBody(request, limits, stop)
+export async function readJson(received: Received, limits: BodyLimits): Promise<unknown> {
+  const source = await readBody(received, limits)
   try {
-    return parseJson(source)
+    return parseBytes(source)
   } catch (error) {
-    const isForm = /^\s*(?:multipart\/form-data|application\/x-www-form-urlencoded)/i.test(request.headers['content-type'] ?? '')
+    const { 'content-type': type = '' } = received.request.headers
+    const isForm = /^\s*(?:multipart\/form-data|application\/x-www-form-urlencoded)/i.test(type)
     throw isForm && !meantAsObject.test(source.toString('latin1', 0, 64)) ? new RelayError('invalid-json', formRule) : error
   } finally {
     // Reading the parsed body takes about as long again.
@@ -72,7 +70,7 @@ export async function readJson({ request, parsedBody, stop }: Received, limits: 
  * @param maxValues the most values; that of a request to send unless given
  * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and for what is not UTF-8
  */
-export function parseJson(source: Buffer, maxValues?: number): unknown {
+export function parseBytes(source: Buffer, maxValues?: number): unknown {
   const excess = excessOfJson(source, maxValues)
   if (excess !== undefined) throw new RelayError('bad-request', `the body has ${excess}`)
   try {
@@ -125,11 +123,12 @@ function refuseEncoding({ headers }: IncomingMessage): void {
 /**
  * Reads a body whole. After a failure the rest of it is still to be read, see {@link discardBody}.
  *
- * @param stop aborted when the relay is stopping, or with a RelayError as another reason to end
+ * @param received its `stop` may have a RelayError as another reason to end
  * @throws RelayError `unsupported-type` where it is compressed, `too-large`, `too-slow`, `stopping`, the reason of `stop`, or
  *   `bad-request` when the client goes away in the middle
  */
-export async function readBody(request: IncomingMessage, { maxSize, timeout = 60_000 }: BodyLimits, stop: AbortSignal): Promise<Buffer> {
+export async function readBody({ request, parsedBody, stop }: Received, { maxSize, timeout = 60_000 }: BodyLimits): Promise<Buffer> {
+  if (parsedBody !== undefined) return Buffer.from(parsedBody)
   refuseEncoding(request)
   if (Number(request.headers['content-length'] ?? 0) > maxSize) throw tooLarge(maxSize)
   const chunks: Buffer[] = []

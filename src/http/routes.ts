@@ -204,7 +204,7 @@ const stranger = new Caller(null, { allow: new Set() })
 function toExchange(context: Context, { stop, trustedProxies }: RouteOptions): Exchange {
   let gone: AbortSignal | undefined
   const parsed: unknown = Reflect.get(context, isBodyParsed) === true ? context.request.body : undefined
-  const unparsed: unknown = typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, unparsedBody) : undefined
+  const unparsed: unknown = typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, unparsedBody) : parsed
   return {
     id: uuid(),
     request: context.req,
@@ -215,7 +215,7 @@ function toExchange(context: Context, { stop, trustedProxies }: RouteOptions): E
     query: new URLSearchParams(context.querystring),
     address: addressOf(context.req, trustedProxies),
     stop,
-    parsedBody: typeof unparsed === 'string' ? unparsed : parsed,
+    parsedBody: typeof unparsed === 'string' ? unparsed : parsed === undefined ? undefined : JSON.stringify(parsed),
     caller: stranger,
   }
 }

@@ -118,9 +118,8 @@ function kindOfBody(mediaType: string): Kind {
 
 async function readText(exchange: Exchange, contentType: string, limits: BodyLimits): Promise<string> {
   // Another plugin that has read the body took it for UTF-8.
-  if (typeof exchange.parsedBody === 'string' && charsetOf(contentType) === 'utf-8') return demandText(exchange.parsedBody)
-  demandUnread(exchange)
-  return demandText(decodeText(await readBody(exchange.request, limits, exchange.stop), contentType, asFile))
+  if (charsetOf(contentType) !== 'utf-8') demandUnread(exchange)
+  return demandText(decodeText(await readBody(exchange, limits), contentType, asFile))
 }
 
 function demandText(text: string): string {

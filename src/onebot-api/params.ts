@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { hasBody, looksLikeObject, parseFields, parseJson, readBody, readFields, readJson, type BodyLimits, type Received } from '../http/body'
+import { hasBody, looksLikeObject, parseBytes, parseFields, readBody, readFields, readJson, type BodyLimits, type Received } from '../http/body'
 import { decodeText, mediaTypeOf } from '../http/media-type'
 import type { JsonObject } from '../lib/shape'
 
@@ -14,13 +14,12 @@ export async function readParams(received: Received, query: URLSearchParams, lim
 }
 
 async function readPosted(received: Received, limits: BodyLimits): Promise<JsonObject> {
-  const { request, parsedBody, stop } = received
-  const { 'content-type': type = '' } = request.headers
+  const { 'content-type': type = '' } = received.request.headers
   const mediaType = mediaTypeOf(type)
   if (mediaType === 'application/json') return readFields(await readJson(received, limits))
-  const source = typeof parsedBody === 'string' ? Buffer.from(parsedBody) : await readBody(request, limits, stop)
+  const source = await readBody(received, limits)
   // NapCat takes it, too.
-  if (looksLikeObject(source)) return readFields(parseJson(source))
+  if (looksLikeObject(source)) return readFields(parseBytes(source))
   if (mediaType === 'application/x-www-form-urlencoded') return parseFields(decodeText(source, type))
   throw new RelayError('unsupported-type', 'send the parameters as application/json or application/x-www-form-urlencoded, or in the query')
 }
