@@ -35,11 +35,15 @@ export class Sender {
    *
    * @throws RelayError `forbidden`, also where only one of several targets is not allowed
    */
-  demandTargets(exchange: Exchange, { list }: Destinations): void {
+  demandTargets(exchange: Exchange, { list, isList }: Destinations): void {
     const named = list.slice(0, maxNamed).map(({ target }) => writeTarget(target))
     exchange.target = list.length > maxNamed ? `${named.join()},… (${list.length} targets)` : named.join()
     for (const destination of list) {
-      for (const { target, platform } of waysOf(destination)) exchange.caller.demandTarget(target, platform, destination.asked)
+      for (const way of waysOf(destination)) {
+        // The platform of a message is only certain once it leaves, and by then others of the list, or earlier ways, would have been tried.
+        const expected = isList || destination.route ? this.relay.inquiries.platformFor(way) : undefined
+        exchange.caller.demandTarget(way.target, expected ?? way.platform, destination.asked)
+      }
     }
   }
 
@@ -51,7 +55,6 @@ export class Sender {
   admit(exchange: Exchange, order: Order): void {
     const { content, translations, destinations, isStrict } = order
     const { caller, ignored = [] } = exchange
-    const { list, isList } = destinations
     if (isStrict && ignored.length > 0) {
       throw new RelayError('bad-request', `these fields have no meaning here, leave them out: ${ignored.join(', ')}`, {
         headers: { 'preference-applied': strict },
@@ -59,15 +62,8 @@ export class Sender {
       })
     }
     this.demandTargets(exchange, destinations)
-    let messages = 0
-    for (const destination of list) {
-      messages += contentFor(order, destination).items.length
-      // The platform of a message is only certain once it leaves, and by then others of the list, or earlier ways, would have been tried.
-      if (!isList && !destination.route) continue
-      for (const way of waysOf(destination)) caller.demandTarget(way.target, this.relay.inquiries.platformFor(way), destination.asked)
-    }
     for (const { items } of [content, ...translations?.values() ?? []]) caller.demandMentions(items)
-    caller.spend(messages)
+    caller.spend(destinations.list.reduce((messages, destination) => messages + contentFor(order, destination).items.length, 0))
   }
 
   /**
