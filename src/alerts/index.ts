@@ -160,7 +160,7 @@ export class Alerts implements Partial<Observer> {
 
 /** @throws RelayError */
 function parseRecipient(text: string, names: TargetNames): Recipient {
-  if (!/^https?:\/\//i.test(text)) return { destinations: parseDestinations(text.split(',').map(word => word.trim()), true, {}, names).list }
+  if (!/^https?:\/\//i.test(text)) return { destinations: parseDestinations(text, {}, names).list }
   const endpoint = parseEndpoint(text)
   if (!endpoint) throw new RelayError('bad-request', 'the address cannot be read')
   return { endpoint }

@@ -9,7 +9,7 @@ import type { Order, Sender } from '../http/sender'
 import { languages, type Language } from '../lib/language'
 import { matchesGlob, readList } from '../lib/words'
 import { printable } from '../lib/log'
-import { parsePath } from '../message/target'
+import { parseDestinations } from '../message/target'
 import type { Content, TargetNames } from '../message/model'
 import { hookCredentialsOf, parseHook } from './body'
 import { digestTemplate } from './digest'
@@ -134,7 +134,7 @@ class Hooks {
     const { params, query, caller } = exchange
     const { sender, names, payloads, limits } = this.options
     if (!params.targets) throw new RelayError('no-such-target', `the address ends without a target: it is /hooks/${source.name}/<target>, with group:<id>, private:<id> or a name`)
-    const destinations = parsePath(params.targets, {}, names)
+    const destinations = parseDestinations(params.targets, {}, names)
     sender.demandTargets(exchange, destinations)
     const handling = parseHandling({}, query)
     const { thread, ...timing } = readTiming(query)

@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { parsePath } from '../message/target'
+import { parseDestinations } from '../message/target'
 import type { BotSelector, Content, ParsedItem, TargetNames } from '../message/model'
 import { ignoredFields, parseContent, parseSelector, printNames } from '../message/parse'
 import { parseFileName } from '../uploads/multipart'
@@ -34,14 +34,14 @@ async function send(exchange: Exchange, options: SendOptions): Promise<Success> 
   const { sender, uploads, names } = options
   const { params: { targets = '' }, query, request } = exchange
   // What can be refused already is refused before any of the body is read.
-  sender.demandTargets(exchange, parsePath(targets, {}, names))
+  sender.demandTargets(exchange, parseDestinations(targets, {}, names))
   const handling = parseHandling(request.headers, query)
   /** Those that no delivery is to send. */
   const files: string[] = []
   try {
     const { content, bot, ignored } = await readWish(exchange, files, options)
     exchange.ignored = ignored
-    const order = { door: 'send', content, destinations: parsePath(targets, bot, names), onDelivery: () => files.splice(0), ...handling }
+    const order = { door: 'send', content, destinations: parseDestinations(targets, bot, names), onDelivery: () => files.splice(0), ...handling }
     sender.admit(exchange, order)
     return await sender.send(exchange, order)
   } finally {

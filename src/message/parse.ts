@@ -63,9 +63,9 @@ export function parseTo(body: unknown, names: TargetNames = new Map()): Destinat
     return { list: [{ target, bot, asked: writeTarget(target) }], isList: false }
   }
   demand(!target, 'give to, group_id or user_id, only one of them')
-  if (typeof to === 'string') return parseDestinations(to.split(',').map(word => word.trim()), to.includes(','), bot, names)
-  demand(Array.isArray(to) && to.every(word => typeof word === 'string'), 'to must be one target, as text, or a list of them')
-  return parseDestinations(to, true, bot, names)
+  const isFit = typeof to === 'string' || (Array.isArray(to) && to.every(word => typeof word === 'string'))
+  demand(isFit, 'to must be one target, as text, or a list of them')
+  return parseDestinations(to, bot, names)
 }
 
 /**

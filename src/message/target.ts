@@ -56,22 +56,24 @@ const maxTargets = 100
 /**
  * Resolves words to destinations without duplicates. Each word is a target, or a name for one or several.
  *
- * @param isList whether they were given as a list; a name for a list makes it one as well
+ * @param to the words, or a text with commas between them; a comma too many makes an empty word, which leads nowhere
  * @param bot the one that the request asks for
  * @throws RelayError `no-such-target`; `bad-request` for no word, more than 100 different words or targets, or a conflict with `bot`
  */
-export function parseDestinations(words: readonly string[], isList: boolean, bot: BotSelector, names: TargetNames): Destinations {
+export function parseDestinations(to: string | readonly string[], bot: BotSelector, names: TargetNames): Destinations {
+  const words = typeof to === 'string' ? to.split(',').map(word => word.trim()) : to
   // Repetitions of a word must not multiply the work of a long name.
   const different = new Set(words)
   if (different.size > maxTargets) throw tooMany()
   const found = new Map<string, Destination>()
-  let isMany = isList
+  // A name for a list makes it one as well.
+  let isList = typeof to !== 'string' || words.length > 1
   for (const word of different) {
     const address = readAddress(word)
     const named: Named | undefined = address ? { addresses: [address], isList: false } : names.get(word)
     // Many callers would give up at a 404.
     if (!named) throw names.isIncomplete ? new RelayError('store-down', 'the names for targets are not read yet: try again later') : noSuchTarget(word)
-    isMany ||= named.isList
+    isList ||= named.isList
     const { lang, policy, first } = named
     const route = first && routeOf(word, first, bot, names)
     for (const { target, platform, selfId } of route?.rungs.slice(0, 1) ?? named.addresses) {
@@ -85,7 +87,7 @@ export function parseDestinations(words: readonly string[], isList: boolean, bot
     if (found.size > maxTargets) throw tooMany()
   }
   if (found.size === 0) throw new RelayError('bad-request', 'to must not be empty')
-  return { list: [...found.values()], isList: isMany }
+  return { list: [...found.values()], isList }
 }
 
 /** The log does not have the word: it may be a text, or a key, in the wrong place. */
@@ -96,16 +98,6 @@ function noSuchTarget(word: string): RelayError {
 
 function tooMany(): RelayError {
   return new RelayError('bad-request', `to has more than ${maxTargets} targets: send several requests`)
-}
-
-/**
- * Reads a part of a path: a target, a name, or several of them with commas.
- *
- * @throws RelayError as {@link parseDestinations}; a comma too many makes an empty word, which leads nowhere
- */
-export function parsePath(text: string, bot: BotSelector, names: TargetNames): Destinations {
-  const words = text.split(',')
-  return parseDestinations(words, words.length > 1, bot, names)
 }
 
 /**

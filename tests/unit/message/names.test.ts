@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { MadeTargets } from '../../../src/access/made-targets'
-import { parseDestinations, parsePath } from '../../../src/message/target'
+import { parseDestinations } from '../../../src/message/target'
 import type { Named } from '../../../src/message/model'
 import { parseNames } from '../../../src/message/names'
 import { parseTo } from '../../../src/message/parse'
@@ -51,7 +51,7 @@ describe('names for targets', () => {
 test('a name that may have been made is not unknown before those are read', async () => {
   const names = new Map<string, Named>()
   const targets = new MadeTargets(names, { warn: () => undefined })
-  const find = (): unknown => parseDestinations(['night'], false, {}, names)
+  const find = (): unknown => parseDestinations(['night'], {}, names)
   assert.throws(find, { code: 'store-down' })
   await targets.made.open({ isShared: false, read: () => Promise.resolve(undefined), write: () => Promise.resolve(true) })
   assert.throws(find, { code: 'no-such-target' })
@@ -59,7 +59,7 @@ test('a name that may have been made is not unknown before those are read', asyn
 
 test('of a chat that is named twice, the first name counts', () => {
   const quiet = parseNames({ night: { to: 'group:1', lang: 'en-US' } }).names
-  const langOf = (...words: string[]): unknown[] => parseDestinations(words, true, {}, quiet).list.map(({ lang }) => lang)
+  const langOf = (...words: string[]): unknown[] => parseDestinations(words, {}, quiet).list.map(({ lang }) => lang)
   assert.deepEqual([langOf('night', 'group:1'), langOf('group:1', 'night')], [['en-US'], [undefined]])
 })
 
@@ -134,7 +134,7 @@ describe('names that are given again and again', () => {
   test('are looked up once', () => {
     const asked = new AskedNames([['ops', hundred(0)]])
     assert.equal(parseTo({ to: Array.from({ length: 10_000 }, () => 'ops'), msg: 'x' }, asked).list.length, 100)
-    assert.equal(parsePath('ops,'.repeat(10_000) + 'ops', {}, asked).list.length, 100)
+    assert.equal(parseDestinations('ops,'.repeat(10_000) + 'ops', {}, asked).list.length, 100)
     assert.deepEqual(asked.asked, ['ops', 'ops'])
   })
 
@@ -143,7 +143,7 @@ describe('names that are given again and again', () => {
     const asked = new AskedNames(words.map((word, index) => [word, hundred(index * 100)]))
     assert.throws(() => parseTo({ to: words, msg: 'x' }, asked), /more than 100 targets/)
     assert.deepEqual(asked.asked, [])
-    assert.throws(() => parsePath(words.slice(1).join(), {}, asked), /more than 100 targets/)
+    assert.throws(() => parseDestinations(words.slice(1).join(), {}, asked), /more than 100 targets/)
     assert.deepEqual(asked.asked, ['n1', 'n2'])
   })
 
@@ -157,7 +157,7 @@ describe('names that are given again and again', () => {
     })
     assert.deepEqual(warnings, [])
     const policy = { name: 'oncall', digest: 30_000, quiet: { from: 1320, to: 480, zone: 'Asia/Shanghai' } }
-    const { list: [destination] } = parsePath('oncall', {}, found)
+    const { list: [destination] } = parseDestinations('oncall', {}, found)
     assert.deepEqual(destination, {
       target: { kind: 'group', id: '1' }, asked: 'oncall', bot: {}, policy,
       route: {
@@ -168,7 +168,7 @@ describe('names that are given again and again', () => {
         ],
       },
     })
-    assert.throws(() => parsePath('oncall', { platform: 'onebot' }, found), /leave out platform and self_id/)
+    assert.throws(() => parseDestinations('oncall', { platform: 'onebot' }, found), /leave out platform and self_id/)
   })
 
   for (const [value, reason] of [
