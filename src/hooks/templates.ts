@@ -1,5 +1,5 @@
 import type { Liquid, Template } from 'liquidjs'
-import { readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RelayError } from '../errors'
@@ -29,9 +29,6 @@ const maxPictures = 10
 /** The longest text that a template may give, in characters. */
 const maxOutput = 1_000_000
 
-/** For how long after a file was written another write may give it the same time, in milliseconds. */
-const racy = 1000
-
 const extension = '.liquid'
 /** The built-in templates that serve other sources as well. */
 const shared: ReadonlyMap<string, string> = new Map([
@@ -50,8 +47,6 @@ const builtIn = join(__dirname, 'templates')
 export class Templates {
   private engine: Promise<Engine> | undefined
   private readonly parsed = new Map<string, { text: string, template: Template[] }>()
-  /** Texts of the operator's files, each as of a time and size. */
-  private readonly own = new Map<string, { stamp: string, text: string }>()
   private readonly builtIn = new Map<string, string>()
 
   /**
@@ -158,23 +153,9 @@ export class Templates {
     return text
   }
 
+  /** To fail at a file takes many times as long as to look for it, and most sources have none. */
   private async readOwn(name: string): Promise<string | undefined> {
-    if (!namePattern.test(name)) return
-    const file = this.pathOf(name)
-    try {
-      // For each hook: this takes microseconds, and to open a file, or to fail at it, many times as long.
-      const stats = statSync(file, { throwIfNoEntry: false })
-      if (!stats) return
-      const stamp = `${stats.mtimeMs} ${stats.size}`
-      const known = this.own.get(name)
-      if (known?.stamp === stamp) return known.text
-      const text = await readFile(file, 'utf8')
-      if (Date.now() - stats.mtimeMs > racy) this.own.set(name, { stamp, text })
-      return text
-    } catch (error) {
-      if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return
-      throw error
-    }
+    return namePattern.test(name) && existsSync(this.pathOf(name)) ? readFile(this.pathOf(name), 'utf8') : undefined
   }
 }
 
