@@ -140,6 +140,21 @@ export function commitsOf(value: unknown, total: unknown, who: string): Pick<For
   return { commits, total: all, more: commits.length === 0 ? 0 : all - commits.length }
 }
 
+/**
+ * Reads a push: of a branch with its commits, as far as it is still there.
+ *
+ * @param ref the full name of what was pushed
+ * @param more what else there is to tell
+ */
+export function pushOf(
+  ref: { kind: 'branch' | 'tag', ref: string }, action: string, commits: ReturnType<typeof commitsOf>, more: Partial<ForgeView>,
+): Told {
+  if (action === '' && commits.total === 0 && !more.forced) return { skipped: 'it brings no commits' }
+  // A tag has commits of its own only where they were pushed with a branch as well.
+  const isBranch = ref.kind === 'branch'
+  return { ...isBranch && { branch: ref.ref }, ...ref, action, ...isBranch && action !== 'deleted' && commits, ...more }
+}
+
 function authorOf(author: unknown, who: string): string {
   const [fields] = objects([author])
   const names = [fields?.username, fields?.name].map(each => line(each, 40)).filter(each => each !== '')

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../lib/shape'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { keyIn, type SignedRequest, type Source } from '../source'
-import { commentOf, commitsOf, isZero, only, readersOf, readEvent, refOf, releaseOf, stateOf, topicOf, type Reader, type Told } from './forge'
+import { commentOf, commitsOf, isZero, only, pushOf, readersOf, readEvent, refOf, releaseOf, stateOf, topicOf, type Reader, type Told } from './forge'
 
 /** The header of each of the forges: Forgejo and Gitea send those of all, Gogs only its own. */
 function named(what: string): string[] {
@@ -145,15 +145,7 @@ function readPush(payload: JsonObject): Told {
   const commits = commitsOf(newestLast, payload.total_commits, nameOf(payload.pusher) || nameOf(payload.sender))
   // A test delivery has zeros for both hashes, and a made-up commit. Of a deleted branch there are none, and its `delete` is told.
   const action = isZero(payload.before) && !isZero(payload.after) ? 'created' : ''
-  if (action === '' && commits.total === 0) return { skipped: 'it brings no commits' }
-  return {
-    branch: ref,
-    action,
-    kind,
-    ref,
-    ...commits,
-    link: address(payload.compare_url) || pageOf(payload, `src/branch/${ref}`),
-  }
+  return pushOf({ kind, ref }, action, commits, { link: address(payload.compare_url) || pageOf(payload, `src/branch/${ref}`) })
 }
 
 function readReview(payload: JsonObject): Told {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../lib/shape'
 import { isRecent } from '../../lib/webhook-signature'
 import { address, firstOf, header, line, object, objects } from '../fields'
 import { skip, type Source } from '../source'
-import { commentOf, commitsOf, only, readersOf, readEvent, refOf, topicOf, type Reader, type Told } from './forge'
+import { commentOf, commitsOf, only, pushOf, readersOf, readEvent, refOf, topicOf, type Reader, type Told } from './forge'
 
 /** How old a signature may be by Gitee's own rule, in milliseconds. */
 const maxAge = 3_600_000
@@ -80,16 +80,10 @@ function readPush(payload: JsonObject): Told {
   const action = payload.created === true ? 'created' : payload.deleted === true ? 'deleted' : ''
   const list = objects(payload.commits, Infinity)
   const commits = commitsOf(list[0]?.id === payload.after ? list.toReversed() : list, payload.total_commits_count, nameOf(payload))
-  if (action === '' && commits.total === 0) return { skipped: 'it brings no commits' }
   const page = address(object(payload.repository).html_url)
-  return {
+  return pushOf({ kind, ref }, action, commits, {
     // The template knows one event for both.
     event: 'push',
-    ...kind === 'branch' && { branch: ref },
-    action,
-    kind,
-    ref,
-    ...kind === 'branch' && action !== 'deleted' && commits,
     link: action === '' ? address(payload.compare) : action === 'created' ? address(page && `${page}/tree/${encodeURI(ref)}`) : '',
-  }
+  })
 }

@@ -2,7 +2,7 @@ import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { keyIn, signedIn, type Source } from '../source'
-import { commentOf, commitsOf, only, readersOf, readEvent, refOf, releaseOf, stateOf, topicOf, type Reader, type Told } from './forge'
+import { commentOf, commitsOf, only, pushOf, readersOf, readEvent, refOf, releaseOf, stateOf, topicOf, type Reader, type Told } from './forge'
 
 export const github: Source = {
   name: 'github',
@@ -122,20 +122,10 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 ])
 
 function readPush(payload: JsonObject): Told {
-  const { kind, ref } = refOf(payload.ref)
   const commits = commitsOf(payload.commits, 0, line(object(payload.sender).login, 40))
   const action = payload.deleted === true ? 'deleted' : payload.created === true ? 'created' : ''
-  if (action === '' && commits.total === 0 && payload.forced !== true) return { skipped: 'it brings no commits' }
-  return {
-    ...kind === 'branch' && { branch: ref },
-    action,
-    kind,
-    ref,
-    // A tag has commits of its own only where they were pushed with a branch as well.
-    ...kind === 'branch' && commits,
-    forced: payload.forced === true && action === '',
-    link: action === 'deleted' ? '' : address(payload.compare),
-  }
+  const forced = payload.forced === true && action === ''
+  return pushOf(refOf(payload.ref), action, commits, { forced, link: action === 'deleted' ? '' : address(payload.compare) })
 }
 
 function comment(payload: JsonObject, topic: JsonObject, kind: string): Told {

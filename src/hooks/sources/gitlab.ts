@@ -5,7 +5,7 @@ import { isSignedWith } from '../../lib/webhook-signature'
 import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { skip, type Source } from '../source'
-import { commitsOf, isZero, only, readersOf, readEvent, refOf, releaseOf, stateOf, type Event, type Reader, type Told } from './forge'
+import { commitsOf, isZero, only, pushOf, readersOf, readEvent, refOf, releaseOf, stateOf, type Event, type Reader, type Told } from './forge'
 
 /** How many failed jobs of a pipeline are named. */
 const maxJobs = 5
@@ -106,16 +106,9 @@ function readPush(payload: JsonObject): Told {
   const { kind, ref } = refOf(payload.ref)
   const commits = commitsOf(payload.commits, payload.total_commits_count, line(payload.user_name, 40))
   const action = isZero(payload.after) ? 'deleted' : isZero(payload.before) ? 'created' : ''
-  if (action === '' && commits.total === 0) return { skipped: 'it brings no commits' }
-  return {
-    ...kind === 'branch' && { branch: ref },
-    action,
-    kind,
-    ref,
-    ...kind === 'branch' && action !== 'deleted' && commits,
-    text: kind === 'tag' ? excerpt(payload.message) : '',
-    link: action === 'deleted' ? '' : pageOf(payload, ref, action),
-  }
+  return pushOf({ kind, ref }, action, commits, {
+    text: kind === 'tag' ? excerpt(payload.message) : '', link: action === 'deleted' ? '' : pageOf(payload, ref, action),
+  })
 }
 
 /** The page of what was pushed: the difference, or for what is new its commits. The payload has no link to either. */
