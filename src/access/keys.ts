@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { demand, RelayError } from '../errors'
 import { sha256 } from '../lib/crypto'
 import { printable } from '../lib/log'
-import { isObject, type JsonObject } from '../lib/shape'
-import { isSet, readList, refuseFields } from '../lib/words'
+import { isObject } from '../lib/shape'
+import { isSet, readList, readValue, refuseFields } from '../lib/words'
 import { reachOf } from '../message/target'
 import type { TargetNames } from '../message/model'
 import { parseRanges } from './origin'
@@ -93,17 +93,17 @@ export function parseEntry(
 ): { key: Key, flaw: string | undefined } {
   demand(isObject(value), 'it is no object')
   refuseFields('keys', Object.keys(value).filter(field => !fieldNames.some(each => each === field) && isSet(value[field])))
-  const name = read(value, 'name', parseName, `one line of text, of at most ${longestName} bytes`)
+  const name = readValue('name', value.name, parseName, `one line of text, of at most ${longestName} bytes`)
   demand(name !== undefined, 'name is required')
   demand(name !== consoleName, `${JSON.stringify(consoleName)} is the name of the page in the console`)
   demand(!name.startsWith(pluginPrefix), `names that begin with ${JSON.stringify(pluginPrefix)} are those of plugins`)
-  const expires = read(value, 'expires', parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
-  const isFrom = read(value, 'from', list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
-  const targets = read(value, 'targets', list => parseTargets(list, names, takesAnyName), 'a list of targets such as group:1 or group:*, or of names for targets')
-  const chosen = read(value, 'allow', parseScopes, `a list of some of ${scopes.join(', ')}`)
-  const rate = read(value, 'rate', parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
-  const key = read(value, 'key', parseKey, `text of at least ${leastLength} characters, or sha256: and 64 hexadecimal digits`)
-  const secret = read(value, 'secret', parseSecret, `text of at least ${leastLength} characters`)
+  const expires = readValue('expires', value.expires, parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
+  const isFrom = readValue('from', value.from, list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
+  const targets = readValue('targets', value.targets, list => parseTargets(list, names, takesAnyName), 'a list of targets such as group:1 or group:*, or of names for targets')
+  const chosen = readValue('allow', value.allow, parseScopes, `a list of some of ${scopes.join(', ')}`)
+  const rate = readValue('rate', value.rate, parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
+  const key = readValue('key', value.key, parseKey, `text of at least ${leastLength} characters, or sha256: and 64 hexadecimal digits`)
+  const secret = readValue('secret', value.secret, parseSecret, `text of at least ${leastLength} characters`)
   demand(key !== undefined || secret !== undefined, 'it has no key')
   const given = [key, secret].flatMap(each => each ?? [])
   const digests = given.map(({ digest }) => digest.toString('hex'))
@@ -130,22 +130,6 @@ export function parseEntry(
       ? secrets.length > 0 ? undefined : 'with a digest no signature can be checked, so that on /hooks it counts in a header or URL only'
       : secret && 'its secret checks nothing, for the key is not allowed hooks',
   }
-}
-
-/**
- * Reads a field of an entry; `undefined` when it is left out.
- *
- * @param rule the expected value, in words
- * @throws RelayError `bad-request` for any other value
- */
-function read<T>(
-  entry: JsonObject, field: typeof fieldNames[number], parse: (value: unknown) => T | undefined, rule: string,
-): T | undefined {
-  const { [field]: value } = entry
-  if (!isSet(value)) return
-  const parsed = parse(value)
-  demand(parsed !== undefined, `${field} must be ${rule}`)
-  return parsed
 }
 
 function parseName(value: unknown): string | undefined {

@@ -1,4 +1,4 @@
-import { RelayError } from '../errors'
+import { readValue } from '../lib/words'
 import type { BotSelector, Target } from '../message/model'
 import { toPlatform } from '../message/target'
 import type { Contact, Inquiries } from '../relay/relay'
@@ -7,7 +7,7 @@ import { route, type Route } from './routes'
 /** `GET /contacts`: the groups and friends of a bot by their names, as far as the key may send to them. */
 export function contactsRoute(inquiries: Inquiries): Route {
   return route('GET', '/contacts', ['send', 'hooks', 'onebot'], async ({ caller, query }) => {
-    const { platform, id: selfId } = inquiries.sender(parseBot(query.get('bot')))
+    const { platform, id: selfId } = inquiries.sender(readValue('bot', query.get('bot'), parseBot, '<platform>:<self_id>') ?? {})
     const ask = async (kind: Target['kind']): Promise<Contact[]> =>
       (await inquiries.contacts({ platform, selfId }, kind)).filter(({ id }) => caller.maySendTo({ kind, id }, platform))
     const [groups, friends] = await Promise.all([ask('group'), ask('private')])
@@ -15,14 +15,8 @@ export function contactsRoute(inquiries: Inquiries): Route {
   })
 }
 
-/**
- * Reads `platform:selfId`.
- *
- * @throws RelayError `bad-request`
- */
-function parseBot(text: string | null): BotSelector {
-  if (!text) return {}
+/** Reads `platform:selfId`; `undefined` for anything else. */
+function parseBot(text: string): BotSelector | undefined {
   const [, platform, selfId] = /^([^:]+):(.+)$/s.exec(text) ?? []
-  if (platform === undefined || selfId === undefined) throw new RelayError('bad-request', 'bot must be <platform>:<self_id>')
-  return { platform: toPlatform(platform), selfId }
+  return platform !== undefined && selfId !== undefined ? { platform: toPlatform(platform), selfId } : undefined
 }

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { validate as isUuid } from 'uuid'
 import type { Caller } from '../access/caller'
 import { demand, RelayError } from '../errors'
+import { readValue } from '../lib/words'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, reachOf, readAddress, writeTarget } from '../message/target'
@@ -40,10 +41,10 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
   return [
     route('GET', '/deliveries/counts', ['read', 'manage'], async ({ caller, query }) => {
       const filter = withinReach({ ...parseFilter(query, names), states: undefined }, caller.confinedTo)
-      const days = read(query, 'days', upTo(maxDays), `a number from 1 to ${maxDays}`)
+      const days = readValue('days', query.get('days'), upTo(maxDays), `a number from 1 to ${maxDays}`)
       const length = days === undefined ? hour : 24 * hour
-      const count = days ?? read(query, 'hours', upTo(maxHours), `a number from 1 to ${maxHours}`) ?? 24
-      const east = days === undefined ? 0 : read(query, 'offset', parseOffset, 'the minutes east of UTC, from -840 to 840') ?? 0
+      const count = days ?? readValue('hours', query.get('hours'), upTo(maxHours), `a number from 1 to ${maxHours}`) ?? 24
+      const east = days === undefined ? 0 : readValue('offset', query.get('offset'), parseOffset, 'the minutes east of UTC, from -840 to 840') ?? 0
       // The present hour or day is the last one.
       const end = (Math.floor((Date.now() + east * minute) / length) + 1) * length - east * minute
       const edges = Array.from({ length: count + 1 }, (_, index) => end - (count - index) * length)
@@ -233,25 +234,16 @@ function idOf({ params }: Exchange): string {
 /** @throws RelayError `bad-request` */
 function parseFilter(query: URLSearchParams, names: TargetNames, defaultLimit = 100): ListFilter {
   return {
-    limit: read(query, 'limit', upTo(maxLimit), `a number from 1 to ${maxLimit}`) ?? defaultLimit,
-    states: read(query, 'state', parseStates, `one of ${shownStates.join(', ')}, or several with commas`),
-    targets: read(query, 'target', text => parseTargets(text, names), 'group:<id>, private:<id>, one of these with its platform in front, or a name from the list of targets'),
+    limit: readValue('limit', query.get('limit'), upTo(maxLimit), `a number from 1 to ${maxLimit}`) ?? defaultLimit,
+    states: readValue('state', query.get('state'), parseStates, `one of ${shownStates.join(', ')}, or several with commas`),
+    targets: readValue('target', query.get('target'), text => parseTargets(text, names), 'group:<id>, private:<id>, one of these with its platform in front, or a name from the list of targets'),
     door: query.get('door') || undefined,
     text: query.get('text') || undefined,
     caller: query.get('key') || undefined,
-    since: read(query, 'since', parseTime, 'a time as in 2026-11-20T10:37:29Z'),
-    until: read(query, 'until', parseTime, 'a time as in 2026-11-20T10:37:29Z'),
-    before: read(query, 'before', text => isUuid(text) ? text.toLowerCase() : undefined, 'the ID of a delivery'),
+    since: readValue('since', query.get('since'), parseTime, 'a time as in 2026-11-20T10:37:29Z'),
+    until: readValue('until', query.get('until'), parseTime, 'a time as in 2026-11-20T10:37:29Z'),
+    before: readValue('before', query.get('before'), text => isUuid(text) ? text.toLowerCase() : undefined, 'the ID of a delivery'),
   }
-}
-
-/** Reads a parameter; an empty one counts as absent. */
-function read<T>(query: URLSearchParams, name: string, parse: (text: string) => T | undefined, requirement: string): T | undefined {
-  const text = query.get(name)
-  if (!text) return
-  const value = parse(text)
-  if (value === undefined) throw new RelayError('bad-request', `${name} must be ${requirement}`)
-  return value
 }
 
 function parseStates(text: string): State[] | undefined {

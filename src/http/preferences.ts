@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { RelayError } from '../errors'
+import { readValue } from '../lib/words'
 import type { Content, Wishes } from '../message/model'
 import { parseExpiry, parseWishes, wishFields } from '../message/parse'
 
@@ -96,16 +97,12 @@ export function readTiming(query: URLSearchParams): Timing {
  * @throws RelayError `bad-request`
  */
 export function readChoice<Choice extends string>(query: URLSearchParams, name: string, choices: readonly Choice[]): Choice | undefined {
-  const text = query.get(name)
-  if (!text) return
-  const found = choices.find(choice => choice === text)
-  if (found === undefined) throw new RelayError('bad-request', `${name} must be ${choices.join(', ').replace(/, (\S+)$/, ' or $1')}`)
-  return found
+  return readValue(name, query.get(name), text => choices.find(choice => choice === text), choices.join(', ').replace(/, (\S+)$/, ' or $1'))
 }
 
 function readFlag(query: URLSearchParams, name: string): boolean {
-  const text = query.get(name) ?? ''
-  if (/^(1|true|yes|on)$/i.test(text)) return true
-  if (/^(0|false|no|off)?$/i.test(text)) return false
-  throw new RelayError('bad-request', `${name} must be 1 or 0`)
+  const parse = (text: string): boolean | undefined => (
+    /^(1|true|yes|on)$/i.test(text) || (/^(0|false|no|off)$/i.test(text) ? false : undefined)
+  )
+  return readValue(name, query.get(name), parse, '1 or 0') ?? false
 }

@@ -1,4 +1,4 @@
-import { RelayError } from '../errors'
+import { demand, RelayError } from '../errors'
 import { quoted } from './log'
 
 /**
@@ -28,8 +28,22 @@ export function matchesGlob(pattern: string, text: string): boolean {
 }
 
 /** Whether a setting holds a value: null and blank text count as absent. */
-export function isSet(value: unknown): boolean {
+export function isSet<T>(value: T): value is NonNullable<T> {
   return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')
+}
+
+/**
+ * Reads a setting, or a parameter of a query; `undefined` where it holds no value.
+ *
+ * @param parse gives `undefined` for what it cannot be
+ * @param rule the expected value, in words
+ * @throws RelayError `bad-request` for any other value
+ */
+export function readValue<V, T>(name: string, value: V, parse: (value: NonNullable<V>) => T | undefined, rule: string): T | undefined {
+  if (!isSet(value)) return
+  const parsed = parse(value)
+  demand(parsed !== undefined, `${name} must be ${rule}`)
+  return parsed
 }
 
 /**
