@@ -1,6 +1,5 @@
 import { demand, RelayError } from '../errors'
 import { readFields, readJson, type BodyLimits } from '../http/body'
-import { noteChange } from '../http/admin'
 import { route, type Exchange, type Route } from '../http/routes'
 import { languages, type Language } from '../lib/language'
 import { isObject } from '../lib/shape'
@@ -29,10 +28,7 @@ const eventHeaders = ['x-github-event', 'x-gitea-event', 'sentry-hook-resource']
  */
 export function templateRoutes(options: TemplateOptions, sourceOf: (name: string) => Source): Route[] {
   const { templates, payloads, limits, language } = options
-  const note = (exchange: Exchange, deed: string): void =>
-    noteChange(exchange, `the template ${JSON.stringify(nameOf(exchange))} was ${deed}`)
-  const find = async (exchange: Exchange): Promise<{ template: string, source: string }> => {
-    const name = nameOf(exchange)
+  const find = async (name: string): Promise<{ template: string, source: string }> => {
     const given = sourceOf(name).template?.(language)
     const found = await templates.find(name) ?? (given === undefined ? undefined : { template: given, source: 'built-in' })
     if (!found) throw new RelayError('not-found', 'there is no template of this name')
@@ -40,24 +36,24 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
   }
 
   return [
-    route('GET', '/templates/:source', ['admin'], async exchange => ({ data: await find(exchange) })),
+    route('GET', '/templates/:source', ['admin'], async exchange => ({ data: await find(nameOf(exchange)) })),
     route('PUT', '/templates/:source', ['admin'], async exchange => {
       const { template } = readFields(await readJson(exchange, limits))
       demand(typeof template === 'string', 'template must be text')
-      await templates.put(nameOf(exchange), template)
-      note(exchange, 'saved')
-      return { data: { template, source: 'own' } }
+      const name = nameOf(exchange)
+      await templates.put(name, template)
+      return { data: { template, source: 'own' }, change: `the template ${JSON.stringify(name)} was saved` }
     }),
     route('DELETE', '/templates/:source', ['admin'], async exchange => {
-      if (!await templates.remove(nameOf(exchange))) throw new RelayError('not-found', 'there is no template of your own of this name')
-      note(exchange, 'removed')
-      return { data: { name: nameOf(exchange) } }
+      const name = nameOf(exchange)
+      if (!await templates.remove(name)) throw new RelayError('not-found', 'there is no template of your own of this name')
+      return { data: { name }, change: `the template ${JSON.stringify(name)} was removed` }
     }),
     route('POST', '/templates/:source/preview', ['admin'], async exchange => {
       const name = nameOf(exchange)
       const fields = readFields(await readJson(exchange, limits))
       const { payload, event, lang = language } = fields
-      const template = fields.template ?? (await find(exchange)).template
+      const template = fields.template ?? (await find(name)).template
       demand(typeof template === 'string', 'template must be text')
       demand(payload === undefined || isObject(payload), 'payload must be an object')
       demand(event === undefined || typeof event === 'string', 'event must be text')

@@ -39,17 +39,15 @@ export function adminRoutes(options: AdminOptions): Route[] {
     return made ? viewKey(made, access.usage()) : {}
   }
 
-  /** A route that changes something, which its line in the log tells. */
+  /** A route that changes something. */
   const change = (
     method: Route['method'], path: string, deed: (name: string, exchange: Exchange) => Promise<Success & { change: string }>,
-  ): Route => route(method, path, ['admin'], async exchange => {
+  ): Route => route(method, path, ['admin'], exchange => {
     // The relay that is active would not know of the change at once.
     if (relay.standsBehind !== undefined) {
       throw new RelayError('standby', 'another relay works the database of this bot, and this one stands by: make changes there')
     }
-    const { change, ...success } = await deed(exchange.params.name ?? '', exchange)
-    noteChange(exchange, change)
-    return success
+    return deed(exchange.params.name ?? '', exchange)
   })
 
   return [
@@ -89,13 +87,6 @@ export function adminRoutes(options: AdminOptions): Route[] {
       return { data: { name }, change: `the target ${JSON.stringify(name)} was removed` }
     }),
   ]
-}
-
-/** Has the line in the log of a request say what it changed, and for whom. */
-export function noteChange(exchange: Exchange, change: string): void {
-  const { caller: { name }, address = 'unknown' } = exchange
-  const who = name === null ? 'the master key' : `the key ${JSON.stringify(name)}`
-  exchange.outcome = `${change} (by ${who} from ${address})`
 }
 
 /** @param isWhole whether HTTP addresses are shown with their path and query, which may be secret */

@@ -44,6 +44,8 @@ export interface Success {
   status?: number
   /** `msg` of the envelope; `ok` unless given. */
   msg?: string
+  /** For the log: what it has changed. */
+  change?: string
 }
 
 /** An answer in another shape than the envelope, for callers that know nothing of the relay. */
@@ -178,6 +180,7 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
       }
       if (route.allow !== 'anyone') exchange.caller.demand(route.allow)
       const result = await route.handle(exchange)
+      if (result !== 'sent' && 'change' in result) exchange.outcome = `${result.change} (by ${authorOf(exchange)})`
       answer = result === 'sent' || 'body' in result ? result : envelope(result)
     } catch (thrown) {
       error = RelayError.from(thrown)
@@ -258,6 +261,11 @@ function envelope({ data, status = 200, msg = 'ok' }: { data: object | null, sta
 /** The envelope of a failure. */
 export function failure({ status, message, data }: Pick<RelayError, 'status' | 'message'> & { data?: object | null }): PlainAnswer {
   return envelope({ status, msg: message, data: data ?? null })
+}
+
+/** Who has changed something, for the log. */
+function authorOf({ caller: { name }, address = 'unknown' }: Exchange): string {
+  return `${name === null ? 'the master key' : `the key ${JSON.stringify(name)}`} from ${address}`
 }
 
 /** What the log is told of a request beside its exchange. */
