@@ -3,14 +3,14 @@ import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
 import { RelayError, type ErrorCode } from '../errors'
 import { readBody, type BodyLimits } from '../http/body'
-import { parseHandling, readChoice, readTiming, type Timing } from '../http/preferences'
+import { parseHandling, readChoice, readTiming } from '../http/preferences'
 import { failure, type Answer, type Exchange, type PlainAnswer, type Route, type Success } from '../http/routes'
 import type { Order, Sender } from '../http/sender'
 import { languages, type Language } from '../lib/language'
 import { matchesGlob, readList } from '../lib/words'
 import { printable } from '../lib/log'
 import { parseDestinations } from '../message/target'
-import type { Content, TargetNames } from '../message/model'
+import type { Content, Item, TargetNames } from '../message/model'
 import { hookCredentialsOf, parseHook } from './body'
 import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
@@ -18,7 +18,7 @@ import { renderPlainly, tidy } from './plain'
 import type { Sources } from './registry'
 import { keyIn, started, type EventKey, type HookEvent, type HookRequest, type Source } from './source'
 import { templateRoutes } from './template-routes'
-import { reasonOf, type Rendered, type Templates } from './templates'
+import { reasonOf, type Templates } from './templates'
 import { UnprovenBodies } from './unproven'
 
 /** What the routes need of the plugin. */
@@ -150,36 +150,24 @@ class Hooks {
     if (kept) kept.event = reading.name
     const why = whyFilteredOut(reading, query)
     if (why !== undefined) return skip(exchange, why)
-    const texts = new Map<Language, Rendered>()
-    for (const lang of new Set(spoken.map(each => each.lang))) {
-      const rendered = await this.render(exchange.id, source, reading, lang)
-      if (rendered.text !== '' || rendered.pictures.length > 0) texts.set(lang, rendered)
-    }
-    if (texts.size === 0) return skip(exchange, 'its template gives no text')
-    const key = keyFor(exchange, source, hook)
-    // A template may give text in some of the languages only.
-    const list = spoken.filter(({ lang }) => texts.has(lang))
-    return this.send(exchange, texts, {
-      ...handling, destinations: { ...destinations, list }, door: `hooks/${source.name}`, deferred: { wait: 0, inMemory: patience }, tellsState: true,
-      ...key && { key: key.text, event: { ...key.lifetime !== undefined && { lifetime: key.lifetime } } },
-    }, { ...timing, ...threadOf(thread, source, reading) })
-  }
-
-  private async send(
-    exchange: Exchange, texts: ReadonlyMap<Language, Rendered>, order: Omit<Order, 'content'>, timing: Timing,
-  ): Promise<Success> {
-    const { sender } = this.options
     const translations = new Map<Language, Content>()
-    for (const [language, { text, pictures }] of texts) {
-      const words = text === '' ? [] : [{ type: 'text' as const, text }]
-      const items = [...words, ...pictures.map(link => ({ type: 'image' as const, link }))]
-      translations.set(language, { mode: items.length === 1 ? 'single' : 'batch', items, longText: 'file', ...timing })
+    for (const lang of new Set(spoken.map(each => each.lang))) {
+      const items = await this.render(exchange.id, source, reading, lang)
+      const mode = items.length === 1 ? 'single' : 'batch'
+      if (items.length > 0) translations.set(lang, { mode, items, longText: 'file', ...timing, ...threadOf(thread, source, reading) })
     }
     const [content] = translations.values()
-    if (!content) throw new RelayError('internal')
-    const whole = { ...order, content, translations }
-    sender.admit(exchange, whole)
-    return sender.send(exchange, whole)
+    if (!content) return skip(exchange, 'its template gives no text')
+    const key = keyFor(exchange, source, hook)
+    // A template may give text in some of the languages only.
+    const list = spoken.filter(({ lang }) => translations.has(lang))
+    const order: Order = {
+      ...handling, content, translations, destinations: { ...destinations, list }, door: `hooks/${source.name}`,
+      deferred: { wait: 0, inMemory: patience }, tellsState: true,
+      ...key && { key: key.text, event: { ...key.lifetime !== undefined && { lifetime: key.lifetime } } },
+    }
+    sender.admit(exchange, order)
+    return sender.send(exchange, order)
   }
 
   /** @throws RelayError `not-found`, `method-not-allowed` */
@@ -193,16 +181,16 @@ class Hooks {
     return ownSource(name)
   }
 
-  /** Makes the text of an event. Where its template fails, its main fields are better than nothing. */
-  private async render(id: string, source: Source, { view }: HookEvent, language: Language): Promise<Rendered> {
+  /** Makes the message of an event. Where its template fails, its main fields are better than nothing. */
+  private async render(id: string, source: Source, { view }: HookEvent, language: Language): Promise<Item[]> {
     const { templates, logger } = this.options
-    try {
-      const { text, pictures } = await templates.render(source.name, view, language, source.template?.(language))
-      return { text: tidy(text), pictures }
-    } catch (error) {
+    const rendered = await templates.render(source.name, view, language, source.template?.(language)).catch((error: unknown) => {
       logger.warn('%s', printable(`${id} the template of ${JSON.stringify(source.name)} failed, so a plain text is sent: ${reasonOf(error)}`))
-      return { text: tidy(renderPlainly(view)), pictures: [] }
-    }
+      return { text: renderPlainly(view), pictures: [] }
+    })
+    const text = tidy(rendered.text)
+    const pictures = rendered.pictures.map((link): Item => ({ type: 'image', link }))
+    return text === '' ? pictures : [{ type: 'text', text }, ...pictures]
   }
 }
 
