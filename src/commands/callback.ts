@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { PostEnded, networkReason, postJson, type Endpoint } from '../lib/endpoint'
 import { excessOfJson, parseJson } from '../lib/json'
 import { isObject, type JsonObject } from '../lib/shape'
@@ -80,7 +81,9 @@ async function readAnswer(response: Response): Promise<JsonObject | undefined> {
   const bytes = await readBody(response)
   const excess = excessOfJson(bytes)
   if (excess !== undefined) throw new CallbackError(`an answer of ${excess}`)
-  const text = decode(bytes)
+  if (!isUtf8(bytes)) throw new CallbackError('the answer is not UTF-8')
+  // Skips a byte order mark.
+  const text = new TextDecoder().decode(bytes)
   if (!text.trim()) return
   const answer = parseJson(text)
   if (answer === undefined) throw new CallbackError('the answer is not valid JSON')
@@ -92,20 +95,11 @@ async function readAnswer(response: Response): Promise<JsonObject | undefined> {
 async function readBody({ body }: Response): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
-  const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = body?.getReader()
-  for (;;) {
-    const chunk = await reader?.read()
-    if (!chunk || chunk.done) return Buffer.concat(chunks)
-    size += chunk.value.byteLength
+  const stream: AsyncIterable<Uint8Array> | readonly Uint8Array[] = body ?? []
+  for await (const chunk of stream) {
+    size += chunk.byteLength
     if (size > maxAnswer) throw new CallbackError(`an answer of more than ${maxAnswer} bytes`)
-    chunks.push(chunk.value)
+    chunks.push(chunk)
   }
-}
-
-function decode(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw new CallbackError('the answer is not UTF-8')
-  }
+  return Buffer.concat(chunks)
 }

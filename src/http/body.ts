@@ -1,8 +1,9 @@
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { demand, RelayError } from '../errors'
 import { onAbort } from '../lib/async'
-import { excessOfJson } from '../lib/json'
+import { excessOfJson, parseJson } from '../lib/json'
 import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 
 /** A request whose body is still to be read. */
@@ -28,8 +29,8 @@ const large = 64 * 1024
 /** The most fields of a form. */
 const maxFields = 1_000
 
-// Refuses what is not UTF-8, and skips a byte order mark.
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+// Skips a byte order mark.
+const utf8 = new TextDecoder()
 
 /** Whether a request has a body (RFC 9112, section 6.3). */
 export function hasBody({ request: { headers } }: Received): boolean {
@@ -73,12 +74,10 @@ export async function readJson(received: Received, limits: BodyLimits): Promise<
 export function parseBytes(source: Buffer, maxValues?: number): unknown {
   const excess = excessOfJson(source, maxValues)
   if (excess !== undefined) throw new RelayError('bad-request', `the body has ${excess}`)
-  try {
-    return JSON.parse(utf8.decode(source))
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new RelayError('invalid-json', withoutQuotes.test(source.toString('latin1', 0, 256)) ? quoteRule : undefined)
-    throw new RelayError('bad-request', 'the JSON is not UTF-8, as the console of Windows writes it: save it as UTF-8, or send the text to /send')
-  }
+  demand(isUtf8(source), 'the JSON is not UTF-8, as the console of Windows writes it: save it as UTF-8, or send the text to /send')
+  const value = parseJson(utf8.decode(source))
+  if (value === undefined) throw new RelayError('invalid-json', withoutQuotes.test(source.toString('latin1', 0, 256)) ? quoteRule : undefined)
+  return value
 }
 
 /** The fields of a body; null means absent. @throws RelayError `bad-request` */
