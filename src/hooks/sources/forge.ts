@@ -1,6 +1,6 @@
 // What GitHub, GitLab and Gitea have in common: the view that their templates are given.
 import type { JsonObject } from '../../lib/shape'
-import { address, count, demandObject, firstLine, line, objects } from '../fields'
+import { address, count, demandObject, firstLine, firstOf, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { skip, started, type Reading } from '../source'
 
@@ -177,6 +177,19 @@ export function isZero(hash: unknown): boolean {
 /** Number, title and page of an issue or a pull request. */
 export function topicOf({ number, title, html_url: page }: JsonObject): Pick<ForgeView, 'number' | 'title' | 'link'> {
   return { number: line(number, 20), title: line(title), link: address(page) }
+}
+
+/** A pull request that was opened, closed or merged, in the form of GitHub; Gogs has fields of its own for its branches. */
+export function requestOf(request: JsonObject, action: string): Event {
+  const into = firstOf(object(request.base).ref, request.base_branch)
+  return {
+    branch: into,
+    action: action === 'closed' && request.merged === true ? 'merged' : action,
+    kind: 'pull_request',
+    ref: firstOf(object(request.head).ref, request.head_branch),
+    into,
+    ...topicOf(request),
+  }
 }
 
 /** The beginning of a comment, and its page. */

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../lib/shape'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { keyIn, type SignedRequest, type Source } from '../source'
-import { commentOf, commitsOf, isZero, only, pushOf, readersOf, readEvent, refOf, releaseOf, stateOf, topicOf, type Reader, type Told } from './forge'
+import { commentOf, commitsOf, isZero, only, pushOf, readersOf, readEvent, refOf, releaseOf, requestOf, stateOf, topicOf, type Reader, type Told } from './forge'
 
 /** The header of each of the forges: Forgejo and Gitea send those of all, Gogs only its own. */
 function named(what: string): string[] {
@@ -73,17 +73,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
     const kind = payload.ref_type === 'tag' ? 'tag' : 'branch'
     return { ...kind === 'branch' && { branch: ref }, action: 'deleted', kind, ref }
   }],
-  ['pull_request', about('pull_request', ['opened', 'closed', 'reopened'], (request, action) => {
-    const into = firstOf(object(request.base).ref, request.base_branch)
-    return {
-      branch: into,
-      action: action === 'closed' && request.merged === true ? 'merged' : action,
-      kind: 'pull_request',
-      ref: firstOf(object(request.head).ref, request.head_branch),
-      into,
-      ...topicOf(request),
-    }
-  })],
+  ['pull_request', about('pull_request', ['opened', 'closed', 'reopened'], requestOf)],
   ['pull_request_approved', readReview],
   ['pull_request_rejected', readReview],
   ['pull_request_comment', payload => payload.review ? readReview(payload) : comments(payload, line(payload.action))],

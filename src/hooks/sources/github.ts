@@ -2,7 +2,7 @@ import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { keyIn, signedIn, type Source } from '../source'
-import { commentOf, commitsOf, only, pushOf, readersOf, readEvent, refOf, releaseOf, stateOf, topicOf, type Reader, type Told } from './forge'
+import { commentOf, commitsOf, only, pushOf, readersOf, readEvent, refOf, releaseOf, requestOf, stateOf, topicOf, type Reader, type Told } from './forge'
 
 export const github: Source = {
   name: 'github',
@@ -26,17 +26,8 @@ const about = readersOf('GitHub')
 /** The events that make messages. All others are skipped. */
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['push', readPush],
-  ['pull_request', about('pull_request', ['opened', 'closed', 'reopened', 'ready_for_review'], (request, action) => {
-    const into = line(object(request.base).ref)
-    return {
-      branch: into,
-      action: action === 'closed' && request.merged === true ? 'merged' : action === 'opened' && request.draft === true ? 'drafted' : action,
-      kind: 'pull_request',
-      ref: line(object(request.head).ref),
-      into,
-      ...topicOf(request),
-    }
-  })],
+  ['pull_request', about('pull_request', ['opened', 'closed', 'reopened', 'ready_for_review'], (request, action) =>
+    requestOf(request, action === 'opened' && request.draft === true ? 'drafted' : action))],
   ['pull_request_review', about('review', ['submitted'], (review, _, payload) => {
     const state = line(review.state).toLowerCase()
     const { text, link: page } = commentOf(review)
