@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import { quoted } from '../lib/log'
 import {
   httpPlatform, type Address, type BotSelector, type Destination, type Destinations, type HttpRung, type Ladder, type Named, type Route,
-  type Rung, type Target, type TargetNames,
+  type Target, type TargetNames,
 } from './model'
 
 const targetPattern = /^(group|private):(\P{Cc}{1,255})$/u
@@ -75,8 +75,9 @@ export function parseDestinations(to: string | readonly string[], bot: BotSelect
     if (!named) throw names.isIncomplete ? new RelayError('store-down', 'the names for targets are not read yet: try again later') : noSuchTarget(word)
     isList ||= named.isList
     const { lang, policy, first } = named
-    const route = first && routeOf(word, first, bot, names)
-    for (const { target, platform, selfId } of route?.rungs.slice(0, 1) ?? named.addresses) {
+    const ways = reachOf(word, named, names)
+    const route = first && routeOf(word, first, ways, bot)
+    for (const { target, platform, selfId } of route ? ways.slice(0, 1) : ways) {
       const destination: Destination = {
         target, asked: word, bot: agree(bot, platform, selfId), ...lang && { lang }, ...policy && { policy }, ...route && { route },
       }
@@ -100,26 +101,11 @@ function tooMany(): RelayError {
   return new RelayError('bad-request', `to has more than ${maxTargets} targets: send several requests`)
 }
 
-/**
- * What a name among the rungs has led to may be gone; the others count.
- *
- * @throws RelayError `no-such-target` where none is left; `bad-request` where a bot is asked for
- */
-function routeOf(name: string, { rungs, ...rules }: Ladder, { platform, selfId }: BotSelector, names: TargetNames): Route {
+/** @throws RelayError `no-such-target` where no way is left; `bad-request` where a bot is asked for */
+function routeOf(name: string, ladder: Ladder, rungs: readonly Address[], { platform, selfId }: BotSelector): Route {
   if ((platform ?? selfId) !== undefined) throw new RelayError('bad-request', `${name} has several ways, each with a bot of its own: leave out platform and self_id`)
-  const addresses = rungs.flatMap((rung, index) => addressOf(rung, placeOf(name, index), names) ?? [])
-  if (addresses.length === 0) throw noSuchTarget(name)
-  return { name, ...rules, rungs: addresses }
-}
-
-function addressOf(rung: Rung, place: string, names: TargetNames): Address | undefined {
-  if ('target' in rung) return rung
-  return 'url' in rung ? { platform: httpPlatform, target: { kind: 'group', id: place } } : chatOf(rung.name, names)
-}
-
-/** Stands for an HTTP address among the ways of a name. */
-function placeOf(name: string, index: number): string {
-  return `${name}/${index + 1}`
+  if (rungs.length === 0) throw noSuchTarget(name)
+  return { ...ladder, name, rungs }
 }
 
 /** The ways that a message may go. */
@@ -127,9 +113,13 @@ export function waysOf({ target, bot, route }: Pick<Destination, 'target' | 'bot
   return route?.rungs ?? [{ target, ...bot }]
 }
 
-/** The targets to which a name can lead, those of all its ways among them. */
+/** The targets to which a name can lead, those of all its ways among them. What a name among these has led to may be gone. */
 export function reachOf(name: string, { addresses, first }: Named, names: TargetNames): readonly Address[] {
-  return first?.rungs.flatMap((rung, index) => addressOf(rung, placeOf(name, index), names) ?? []) ?? addresses
+  return first?.rungs.flatMap((rung, index): Address | readonly Address[] => {
+    if ('target' in rung) return rung
+    // The name and the place stand for an HTTP address.
+    return 'url' in rung ? { platform: httpPlatform, target: { kind: 'group', id: `${name}/${index + 1}` } } : chatOf(rung.name, names) ?? []
+  }) ?? addresses
 }
 
 /** The names among the ways that lead to no single chat any more: they are skipped. */
