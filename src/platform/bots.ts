@@ -81,24 +81,6 @@ export class Presence {
     this.update([bot])
   }
 
-  /**
-   * Calls back once when the bot is online, or when it is not; at once where that is so already. One that is removed is not online.
-   *
-   * @param callback must not throw
-   * @returns ends the watch
-   */
-  once(bot: Bot, isOnline: boolean, callback: () => void): () => void {
-    const settle = (): void => {
-      if (this.isOnline(bot) !== isOnline) return
-      end()
-      callback()
-    }
-    // Any change counts: a guild bot of adapter-onebot has the status of another bot.
-    const end = this.subscribe(settle)
-    settle()
-    return end
-  }
-
   /** Tells of each change of a bot's health from now on. Returns what ends the subscription. */
   subscribe(listener: Listener): () => void {
     this.listeners.add(listener)

@@ -60,13 +60,6 @@ export class HttpAccount implements Account {
     return Promise.reject(new SendError('refused', 'what went to an HTTP address cannot be taken back', { isFinal: true }))
   }
 
-  readonly onOffline = (): () => void => () => undefined
-
-  onOnline(callback: () => void): () => void {
-    callback()
-    return () => undefined
-  }
-
   private async send(to: Target, text: string, name: string, begin: () => void): Promise<Receipt> {
     const found = findHttpRung(to, this.options.names)
     const endpoint = found && parseEndpoint(found.rung.url)

@@ -73,10 +73,8 @@ export class KoishiPort implements Port {
     return this.best(account => account.sid === sid)
   }
 
-  onOnline(callback: (sid: string) => void): () => void {
-    return this.presence.subscribe(({ sid }, { state }) => {
-      if (state === 'online') callback(sid)
-    })
+  onHealth(callback: (sid: string, isOnline: boolean) => void): () => void {
+    return this.presence.subscribe(({ sid }, { state }) => callback(sid, state === 'online'))
   }
 
   onChat(callback: ChatListener): () => void {
@@ -167,7 +165,7 @@ export abstract class BotAccount implements Account {
   /** The events of its app. Reading them from the context takes as long as the rest of an announcement. */
   readonly lifecycle: Bot['ctx']['lifecycle']
 
-  constructor(readonly bot: Bot, private readonly presence: Presence) {
+  constructor(readonly bot: Bot, protected readonly presence: Presence) {
     this.platform = bot.platform ?? ''
     this.lifecycle = unwrap(bot.ctx.root.lifecycle)
   }
@@ -218,14 +216,6 @@ export abstract class BotAccount implements Account {
 
   /** Takes what the adapter has made of an event of the platform. After a reload, the relay before hands it over as well until it ends. */
   hear?(session: Session, onChat: ChatListener): void
-
-  onOffline(callback: () => void): () => void {
-    return this.presence.once(this.bot, false, callback)
-  }
-
-  onOnline(callback: () => void): () => void {
-    return this.presence.once(this.bot, true, callback)
-  }
 }
 
 /**

@@ -21,8 +21,11 @@ export interface Port {
   chooseLater(selector: BotSelector): Account
   /** The bot with this `sid`, online or not; `undefined` when there is none. */
   find(sid: string): Account | undefined
-  /** Calls back with the `sid` of each bot that comes online; the function returned ends that. */
-  onOnline(callback: (sid: string) => void): () => void
+  /**
+   * Calls back with each change of a bot's health; the function returned ends that. The callback must not throw. Other accounts may have
+   * changed with it, and a call under way may still be answered where only the account is logged out.
+   */
+  onHealth(callback: (sid: string, isOnline: boolean) => void): () => void
   /** Calls back when a platform reports that it has closed a chat to an account, or opened it again; the function returned ends that. */
   onChat(callback: (sid: string, target: Target, closure: Closure | 'open') => void): () => void
 }
@@ -98,13 +101,6 @@ export interface Account {
    * @throws SendError
    */
   friends?(): Promise<Contact[]>
-  /**
-   * Calls back once when the bot is not online, at once if it is not; the function returned ends the watch. The callback must not throw. A
-   * call under way may still be answered where only the account is logged out.
-   */
-  onOffline(callback: () => void): () => void
-  /** Calls back once when the bot is online, at once if it is; the function returned ends the watch. The callback must not throw. */
-  onOnline(callback: () => void): () => void
 }
 
 /** Why a chat takes nothing from an account for a while. */

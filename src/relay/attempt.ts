@@ -151,7 +151,7 @@ class Attempt {
   }
 
   private async exchange(time: number): Promise<SendError | undefined> {
-    const { clock, chats, deliveries, limits, stop } = this.context
+    const { port, clock, chats, deliveries, limits, stop } = this.context
     const { active, account, chat, message, settle } = this.sending
     let endCall: EndCall | undefined
     let unwatch: (() => void) | undefined
@@ -165,7 +165,8 @@ class Attempt {
       if (rest > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited', limit: { scope: 'chat', after: rest } })
       endCall = deliveries.called(active)
       chats.begin(chat, this.name, message.likeness, settle)
-      unwatch = account.onOffline(() => {
+      unwatch = port.onHealth(() => {
+        if (account.isOnline) return
         failure ??= new SendError('unanswered', 'the connection was lost')
         this.isCut = true
         this.wake()
@@ -261,9 +262,9 @@ class Attempt {
 
   /** Does one look-up as soon as the bot is online. */
   private async look(call: OpenCall, until: number): Promise<Finding | undefined> {
-    const { lookUps, clock, policy: { timeout } } = this.context
+    const { port, lookUps, clock, policy: { timeout } } = this.context
     const { account, chat, message, kind, active: { delivery: { target } } } = this.sending
-    const unwatch = account.onOnline(() => this.wake())
+    const unwatch = port.onHealth(() => this.wake())
     await this.wait(until - clock.now(), () => account.isOnline)
     unwatch()
     if (!account.isOnline || this.receipt) return

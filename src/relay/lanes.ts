@@ -63,7 +63,8 @@ export class Lanes {
     const { port, clock, gates } = context
     // Pauses and holds from before a reload still count, show, and end.
     for (const at of gates.names().map(readLane)) if (at) this.advance(this.open(at, true))
-    const unwatch = port.onOnline(bot => {
+    const unwatch = port.onHealth((bot, isOnline) => {
+      if (!isOnline) return
       gates.online(bot)
       for (const lane of this.lanes.values()) this.advance(lane)
     })

@@ -117,8 +117,7 @@ interface Connection {
   readonly process: ProcessClock
   readonly sid: string
   reports: Map<string, Report[]>
-  readonly offline: Set<() => void>
-  readonly online: Set<() => void>
+  readonly watches: Set<Parameters<Port['onHealth']>[0]>
   /** Fail when the connection breaks. */
   readonly open: Set<(error: SendError) => void>
 }
@@ -217,9 +216,9 @@ export class Platform {
 
   /** Tells all processes whether an account is online. */
   private tellStatus(sid: string): void {
-    const state = this.isOnline(sid) ? 'online' : 'offline'
-    for (const connection of this.connections) {
-      if (connection.sid === sid) connection.process.deliver(this.timeline.now, () => callAll(connection[state]))
+    const isOnline = this.isOnline(sid)
+    for (const { process, sid: told, watches } of this.connections) {
+      if (told === sid) process.deliver(this.timeline.now, () => watches.forEach(watch => watch(sid, isOnline)))
     }
   }
 
@@ -242,35 +241,24 @@ export class Platform {
       if (!chosen) throw new RelayError('unsent')
       return chosen
     }
-    const onOnline = (callback: (sid: string) => void): (() => void) => {
-      const watches = this.connections.filter(connection => connection.process === process).map(({ sid, online }) => {
-        const watch = (): void => {
-          callback(sid)
-          online.add(watch)
-        }
-        online.add(watch)
-        return () => online.delete(watch)
-      })
-      return () => watches.forEach(end => end())
+    const onHealth: Port['onHealth'] = callback => {
+      const own = this.connections.filter(connection => connection.process === process)
+      for (const { watches } of own) watches.add(callback)
+      return () => own.forEach(({ watches }) => watches.delete(callback))
     }
     const onChat: Port['onChat'] = callback => {
       const listener = { process, callback }
       this.listeners.add(listener)
       return () => this.listeners.delete(listener)
     }
-    return { choose, chooseLater, find: sid => accounts.find(account => account.sid === sid), onOnline, onChat }
+    return { choose, chooseLater, find: sid => accounts.find(account => account.sid === sid), onHealth, onChat }
   }
 
   private account(process: ProcessClock, sid: string): Account {
-    const connection: Connection = { process, sid, reports: new Map(), offline: new Set(), online: new Set(), open: new Set() }
+    const connection: Connection = { process, sid, reports: new Map(), watches: new Set(), open: new Set() }
     this.connections.push(connection)
     const isOnline = (): boolean => this.isOnline(sid)
     const isLoggedOut = (): boolean => this.has('logged-out', sid)
-    const once = (watches: Set<() => void>, isNow: () => boolean) => (callback: () => void): (() => void) => {
-      if (isNow()) callback()
-      else watches.add(callback)
-      return () => watches.delete(callback)
-    }
     return {
       sid, platform: 'onebot', selfId: sid.slice('onebot:'.length), name: sid,
       get health() {
@@ -291,8 +279,6 @@ export class Platform {
       closure: target => this.closure(connection, chatName(sid, target)),
       groups: () => Promise.resolve([]),
       friends: () => Promise.resolve([]),
-      onOffline: once(connection.offline, () => !isOnline()),
-      onOnline: once(connection.online, isOnline),
     }
   }
 
@@ -508,10 +494,3 @@ const failures = {
   'unanswered': new SendError('unanswered', 'unanswered'),
   'swallowed': new SendError('unanswered', 'swallowed', { causeId: 'swallowed' }),
 } as const
-
-/** Watches go off once. */
-function callAll(watches: Set<() => void>): void {
-  const called = [...watches]
-  watches.clear()
-  for (const watch of called) watch()
-}

@@ -72,7 +72,7 @@ export class TestPort implements Port {
   private isOnline = true
   /** Messages by what the relay calls them, and when they were called for. */
   private readonly arrived = new Map<string, { id: string, at: number }>()
-  private readonly watches = { online: new Set<() => void>(), offline: new Set<() => void>() }
+  private readonly watches = new Set<Parameters<Port['onHealth']>[0]>()
 
   constructor(private readonly clock: SimulatedClock) {}
 
@@ -82,7 +82,7 @@ export class TestPort implements Port {
 
   set online(isOnline: boolean) {
     this.isOnline = isOnline
-    for (const callback of [...this.watches[isOnline ? 'online' : 'offline']]) callback()
+    for (const callback of this.watches) callback('onebot:1', isOnline)
   }
 
   choose(): Account {
@@ -91,10 +91,13 @@ export class TestPort implements Port {
   }
 
   chooseLater(): Account {
-    const { isOnline } = this
+    const isOnline = (): boolean => this.isOnline
     const none = (): Promise<never> => Promise.reject(new SendError('refused'))
     return {
-      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', isOnline, health: { state: isOnline ? 'online' : 'offline', since: 0, ...this.cause !== undefined && { cause: this.cause } }, readsFiles: false, takesFiles: this.takesFiles, longestText: this.longestText, retriesUnanswered: this.retriesUnanswered,
+      sid: 'onebot:1', platform: 'onebot', selfId: '1', name: '', health: { state: isOnline() ? 'online' : 'offline', since: 0, ...this.cause !== undefined && { cause: this.cause } }, readsFiles: false, takesFiles: this.takesFiles, longestText: this.longestText, retriesUnanswered: this.retriesUnanswered,
+      get isOnline() {
+        return isOnline()
+      },
       check: ({ id }, items) => {
         if (id === this.goneTarget) throw new RelayError('bad-request')
         return items.map(item => !this.canAnswer && 'messageId' in item ? new RelayError('bad-request') : item)
@@ -108,8 +111,6 @@ export class TestPort implements Port {
         if (this.chatTakes > 0) await new Promise<void>(resolve => this.clock.after(this.chatTakes, resolve))
         return this.chat
       },
-      onOffline: callback => this.watch('offline', callback),
-      onOnline: callback => this.watch('online', callback),
     }
   }
 
@@ -117,21 +118,14 @@ export class TestPort implements Port {
     return sid === 'onebot:1' ? this.chooseLater() : undefined
   }
 
-  onOnline(callback: (sid: string) => void): () => void {
-    const call = (): void => callback('onebot:1')
-    this.watches.online.add(call)
-    return () => this.watches.online.delete(call)
+  onHealth(callback: (sid: string, isOnline: boolean) => void): () => void {
+    this.watches.add(callback)
+    return () => this.watches.delete(callback)
   }
 
   onChat(callback: Parameters<Port['onChat']>[0]): () => void {
     this.tellOfChat = closure => callback('onebot:1', chat, closure)
     return () => undefined
-  }
-
-  private watch(state: 'online' | 'offline', callback: () => void): () => void {
-    if (this.isOnline === (state === 'online')) callback()
-    this.watches[state].add(callback)
-    return () => this.watches[state].delete(callback)
   }
 
   private recall(id: string): Promise<void> {

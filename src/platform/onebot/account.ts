@@ -92,7 +92,9 @@ class OneBotAccount extends BotAccount {
     const ends: (() => void)[] = []
     const lost = new Promise<never>((_resolve, reject) => {
       const timer = setTimeout(() => reject(new SendError('unanswered')), responseTimeout(this.bot))
-      ends.push(() => clearTimeout(timer), this.onOffline(() => reject(new SendError('unanswered', 'the connection was lost'))))
+      ends.push(() => clearTimeout(timer), this.presence.subscribe(() => {
+        if (!this.isOnline) reject(new SendError('unanswered', 'the connection was lost'))
+      }))
     })
     return Promise.race([request(action, params), lost]).then(readData).catch(throwClassified).finally(() => ends.forEach(end => end()))
   }

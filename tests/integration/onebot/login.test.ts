@@ -13,7 +13,7 @@ import { oneBot } from '../../../src/platform/onebot/account'
 import { wireOf } from '../../../src/platform/onebot/adapter'
 import { watchLogins } from '../../../src/platform/onebot/login'
 import { wireEvents } from '../../../src/platform/onebot/wire'
-import type { Account, LoadedItem } from '../../../src/platform/port'
+import type { LoadedItem } from '../../../src/platform/port'
 import { listen, serve } from '../../support/listen'
 import { relayFor, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
@@ -31,18 +31,19 @@ const kicked = `the account is logged out (platform: "${words}")`
 
 /** Loads the watch, and waits for the bot. */
 async function watch({ app }: TestApp) {
-  let account: Account | undefined
+  let port: KoishiPort | undefined
   const fork = app.plugin({ name: 'watch', apply: (ctx: Context) => {
     const presence = Presence.of(ctx)
     watchLogins(ctx, presence, interval)
-    account = new KoishiPort(ctx, presence, [oneBot, anyPlatform]).find('onebot:10000')
+    port = new KoishiPort(ctx, presence, [oneBot, anyPlatform])
   } })
   await untilStatus(botOf(app), Universal.Status.ONLINE)
-  assert(account)
-  const known = account
+  assert(port)
+  const known = port.find('onebot:10000')
+  assert(known)
   const untilHealth = (state: string, cause?: string): Promise<void> =>
     until(`the account is ${state}`, () => known.health.state === state && known.health.cause === cause)
-  return { account: known, fork, untilHealth }
+  return { account: known, port, fork, untilHealth }
 }
 
 async function startWatched(t: TestContext, mode: 'forward' | 'reverse', options: SimulatorOptions = {}) {
@@ -164,10 +165,10 @@ describe('the login of an account', () => {
   })
 
   test('is doubtful after an answer that names it, which means that nothing left', { timeout: 10_000 }, async t => {
-    const { simulator, account, untilHealth } = await startWatched(t, 'forward')
+    const { simulator, account, port, untilHealth } = await startWatched(t, 'forward')
     simulator.fault({ fault: { kind: 'logged-out' } })
     const send = account.message(group, [text('a')], 'x').send(() => undefined)
-    const offline = new Promise<string | undefined>(resolve => void account.onOffline(() => resolve(account.health.cause)))
+    const offline = new Promise<string | undefined>(resolve => void port.onHealth(() => resolve(account.health.cause)))
     await assert.rejects(send, { outcome: 'unsent', causeId: 'logged-out' })
     assert.equal(account.health.state, 'online', 'the caller learns of its failure first')
     assert.match(await offline ?? '', /logged out.*1006514/)

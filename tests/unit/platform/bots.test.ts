@@ -53,18 +53,6 @@ test('the health of a bot says what it is, since when and why', t => {
   ])
 })
 
-test('a bot whose account can send nothing is offline to those who wait', t => {
-  const { bot, presence } = start(t)
-  bot.online()
-  const told: string[] = []
-  presence.once(bot, false, () => told.push('offline'))
-  presence.report(bot, 'the account is logged out')
-  presence.once(bot, true, () => told.push('online'))
-  assert.deepEqual(told, ['offline'])
-  presence.report(bot, undefined)
-  assert.deepEqual(told, ['offline', 'online'])
-})
-
 test('an adapter for an older Koishi breaks nothing but itself', t => {
   const { bot, presence } = start(t)
   Object.assign(bot, { _status: 'online' })
