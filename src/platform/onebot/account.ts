@@ -1,8 +1,7 @@
-import type { Bot, h, Session } from 'koishi'
+import type { h, Session } from 'koishi'
 import { demand } from '../../errors'
 import { toText, type JsonObject } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
-import type { Presence } from '../bots'
 import { classifyThrown, throwClassified } from '../failure'
 import { Reported } from '../history'
 import { BotAccount, createEncoder, partlyArrived, render, type ChatListener, type PlatformSupport, type SendSession } from '../koishi'
@@ -29,7 +28,7 @@ const rule = 'must be a number, as OneBot has it'
 
 /** An account whose bot speaks OneBot 11. */
 class OneBotAccount extends BotAccount {
-  readonly login: Login
+  readonly login = Login.of(this.bot, this.presence)
   readonly readsFiles = false
   /** QQ publishes no limit. It takes about 5,000 characters, and a text shares them with mentions. */
   readonly longestText = 4_500
@@ -38,13 +37,7 @@ class OneBotAccount extends BotAccount {
   override readonly recallableFor = 120_000
   /** The messages of the account itself that the platform has reported. */
   readonly reported = new Reported<Content>()
-  private readonly notices: ClosureNotices
-
-  constructor(bot: Bot, presence: Presence) {
-    super(bot, presence)
-    this.login = Login.of(bot, presence)
-    this.notices = new ClosureNotices(bot)
-  }
+  private readonly notices = new ClosureNotices(this)
 
   override hear(session: Session, onChat: ChatListener): void {
     const event = eventOf(session)
@@ -73,7 +66,7 @@ class OneBotAccount extends BotAccount {
   }
 
   closure(target: Target): Promise<Closure | 'open' | undefined> {
-    return askClosure((action, params) => this.ask(action, params), this.selfId, target)
+    return askClosure(this, target)
   }
 
   message(target: Target, items: readonly LoadedItem[]): Message {

@@ -1,14 +1,16 @@
-import type { Bot } from 'koishi'
 import { inTime } from '../../lib/async'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import type { Target } from '../../message/model'
 import { forgive } from '../failure'
 import type { Closure } from '../port'
-import { requestOf, type Request } from './adapter'
-import { readData, toNumber } from './answer'
+import type { Request } from './adapter'
+import { toNumber } from './answer'
 
 /** How long the platform may take to tell what the bot may do in a group, in milliseconds. */
 const roleTime = 5_000
+
+/** An account, and how the data of an answer is had from its platform. */
+interface Asker { readonly selfId: string, ask: Request }
 
 /**
  * Asks whether a group takes messages from the bot now. All implementations but Lagrange tell until when the bot is muted; NapCat and
@@ -17,13 +19,13 @@ const roleTime = 5_000
  * @returns `undefined` where the platform cannot tell
  * @throws SendError
  */
-export async function askClosure(request: Request, selfId: string, { kind, id }: Target): Promise<Closure | 'open' | undefined> {
+export async function askClosure(account: Asker, { kind, id }: Target): Promise<Closure | 'open' | undefined> {
   if (kind === 'private') return
-  const { shut_up_timestamp: seconds, role } = await memberInfo(request, selfId, id)
+  const { shut_up_timestamp: seconds, role } = await memberInfo(account, id)
   if (typeof seconds !== 'number') return
   if (seconds * 1000 > Date.now()) return { cause: 'muted', until: seconds * 1000 }
   if (isPrivileged(role)) return 'open'
-  const isShut = isEverybodyMuted(await ask(request, 'get_group_info', { group_id: toNumber(id), no_cache: true }))
+  const isShut = isEverybodyMuted(await ask(account, 'get_group_info', { group_id: toNumber(id), no_cache: true }))
   if (isShut === undefined) return
   return isShut ? { cause: 'all-muted', until: null } : 'open'
 }
@@ -46,21 +48,21 @@ export class ClosureNotices {
   /** The last notice about each group. */
   private readonly last = new Map<string, JsonObject>()
 
-  constructor(private readonly bot: Bot) {}
+  constructor(private readonly account: Asker) {}
 
   /** Tells what follows from an event, if it is such a notice. */
   async hear(event: JsonObject, tell: (target: Target, closure: Closure | 'open') => void): Promise<void> {
     if (event.post_type !== 'notice' || event.notice_type !== 'group_ban') return
-    const { bot, last } = this
+    const { account, last } = this
     const [id, user, seconds] = [toText(event.group_id), toText(event.user_id), Number(event.duration)]
     const isEverybody = user === '0'
-    if (!id || (!isEverybody && user !== bot.selfId)) return
+    if (!id || (!isEverybody && user !== account.selfId)) return
     last.set(id, event)
     const isOpen = event.sub_type === 'lift_ban'
     const target: Target = { kind: 'group', id }
     // The bot may be muted besides, or everybody. Of what has ended, the answer may be old; LuckyLilliaBot refuses until it knows.
-    const left = isOpen ? await inTime(async () => askClosure(asking(bot), bot.selfId, target), roleTime) : undefined
-    const isExempt = !isOpen && isEverybody && await mayAlwaysSpeak(bot, id)
+    const left = isOpen ? await inTime(() => askClosure(account, target), roleTime) : undefined
+    const isExempt = !isOpen && isEverybody && isPrivileged((await inTime(() => memberInfo(account, id), roleTime))?.role)
     // Another notice may have come meanwhile.
     if (last.get(id) !== event || isExempt) return
     const until = !isEverybody && seconds > 0 ? Date.now() + seconds * 1000 : null
@@ -70,28 +72,17 @@ export class ClosureNotices {
   }
 }
 
-/** Whether the bot is one of those who may speak while everybody is muted. */
-async function mayAlwaysSpeak(bot: Bot, group: string): Promise<boolean> {
-  const member = await inTime(async () => memberInfo(asking(bot), bot.selfId, group), roleTime)
-  return isPrivileged(member?.role)
-}
-
+/** Whether a member may speak while everybody is muted. */
 function isPrivileged(role: unknown): boolean {
   return role === 'owner' || role === 'admin'
 }
 
-function memberInfo(request: Request, selfId: string, group: string): Promise<JsonObject> {
+function memberInfo(account: Asker, group: string): Promise<JsonObject> {
   // NapCat answers from what it knows already unless told not to.
-  return ask(request, 'get_group_member_info', { group_id: toNumber(group), user_id: toNumber(selfId), no_cache: true })
+  return ask(account, 'get_group_member_info', { group_id: toNumber(group), user_id: toNumber(account.selfId), no_cache: true })
 }
 
 /** Asks for some fields; there are none where the platform does not know the action. @throws SendError */
-async function ask(request: Request, action: string, params: JsonObject): Promise<JsonObject> {
-  return fieldsOf(await request(action, params).catch(forgive('unknown-action', undefined)))
-}
-
-/** Makes calls, and reads the data of their answers. */
-function asking(bot: Bot): Request {
-  const request = requestOf(bot)
-  return (action, params) => request(action, params).then(readData)
+async function ask(account: Asker, action: string, params: JsonObject): Promise<JsonObject> {
+  return fieldsOf(await account.ask(action, params).catch(forgive('unknown-action', undefined)))
 }
