@@ -89,10 +89,10 @@ export function throwClassified(error: unknown): never {
   throw classifyThrown(error)
 }
 
-/** For `catch`: a value in place of a failure with this cause. */
-export function forgive<T>(cause: CauseId, value: T): (error: unknown) => T {
+/** For `catch`: a value in place of a failure with this cause, or of any refusal. */
+export function forgive<T>(what: CauseId | 'refused', value: T): (error: unknown) => T {
   return error => {
-    if (error instanceof SendError && error.causeId === cause) return value
+    if (error instanceof SendError && (error.causeId === what || error.outcome === what)) return value
     throw error
   }
 }

@@ -1,15 +1,15 @@
-import { Universal, type h, type Session } from 'koishi'
+import { h, Universal, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { demand } from '../../errors'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
-import { classifyThrown, forgive } from '../failure'
+import { forgive } from '../failure'
 import { Reported, toPage } from '../history'
 import { BotAccount, checkEach, isUser, type PlatformSupport } from '../koishi'
 import { BotMessage, type Call } from '../message'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { ask, readPages } from '../web'
-import { likenessOf, likenessOfContent, readBody, readReceipt, toElements, toMarkup } from './protocol'
+import { likenessOf, readBody, readReceipt, toElements, toMarkup } from './protocol'
 
 /**
  * Bots of a Satori server elsewhere, through `@satorijs/adapter-satori` (1.5.1). Their platform is whatever the server says.
@@ -55,7 +55,7 @@ class SatoriAccount extends BotAccount {
     const groups: Contact[] = []
     for (const { id: guildId, name: guildName } of await this.list('guild.list')) {
       // A bot need not see into each of its guilds.
-      const channels = await this.list('channel.list', { guild_id: guildId }).catch(forgiveRefusal)
+      const channels = await this.list('channel.list', { guild_id: guildId }).catch(forgive<JsonObject[]>('refused', []))
       for (const { id, type, name } of channels) {
         if (type === undefined || type === text) groups.push({ id: toText(id), name: toText(name) || toText(guildName) })
       }
@@ -126,11 +126,6 @@ class SatoriAccount extends BotAccount {
   }
 }
 
-function forgiveRefusal(error: unknown): [] {
-  if (error instanceof SendError && error.outcome === 'refused') return []
-  throw error
-}
-
 class SatoriMessage extends BotMessage<SatoriAccount> {
   readonly likeness: string
   readonly idempotentFor = 0
@@ -173,7 +168,8 @@ class SatoriMessage extends BotMessage<SatoriAccount> {
     const { account, account: { selfId }, target, sent } = this
     if (!account.offers('message.list')) return
     const params = { channel_id: await account.channelOf(target), limit: count }
-    const { data } = fieldsOf(await account.ask('message.list', params).catch(failLookUp))
+    // A look-up cannot be refused: without the call, or the right to it, there is no history.
+    const { data } = fieldsOf(await account.ask('message.list', params).catch(forgive('refused', undefined)))
     if (!Array.isArray(data)) return
     const likeness = likenessOf(sent)
     const page = toPage(data.filter(isObject), {
@@ -181,15 +177,9 @@ class SatoriMessage extends BotMessage<SatoriAccount> {
       // Koishi's adapters have either field.
       timeOf: ({ created_at: created, timestamp }) => Number(created ?? timestamp ?? NaN),
       idOf: ({ id }) => toText(id),
-      isEqual: ({ user, content }) => fieldsOf(user).id && typeof content === 'string' ? likenessOfContent(content) === likeness : undefined,
+      isEqual: ({ user, content }) => fieldsOf(user).id && typeof content === 'string' ? likenessOf(h.parse(content)) === likeness : undefined,
     })
     // Servers lose mentions and files from what they show, so that only texts can be known to be absent.
     return { ...page, isReadable: page.isReadable && this.isKnown && sent.every(({ type }) => type === 'text') }
   }
-}
-
-/** A look-up cannot be refused: without the call, or the right to it, there is no history. */
-function failLookUp(error: unknown): undefined {
-  const failure = classifyThrown(error)
-  if (failure.outcome !== 'refused') throw failure
 }

@@ -7,7 +7,7 @@ import { elementsText } from '../incoming'
 import { toElement } from '../koishi'
 import { SendError, type LoadedItem, type Receipt } from '../port'
 import { classify, withoutCall } from '../qq'
-import { readList, retryAfterOf, toFailure, unreadable, type WebAnswer } from '../web'
+import { readList, retryAfterOf, toFailure, type WebAnswer } from '../web'
 
 /*
  * Answers of Satori servers. A success is 200 with JSON; a failure has a status of HTTP and any text.
@@ -26,18 +26,18 @@ import { readList, retryAfterOf, toFailure, unreadable, type WebAnswer } from '.
  * @throws SendError
  */
 export function readReceipt(answer: WebAnswer): Receipt {
-  const failure = failureOf(answer)
-  if (failure === 'sent') return { messageIds: [] }
-  if (failure) throw failure
-  const messages = readList(answer.body)
+  const body = readBody(answer)
+  // Sent, although the server says otherwise.
+  if (answer.status >= 300) return { messageIds: [] }
+  const messages = readList(body)
   if (messages.length === 0) throw new SendError('unanswered', undefined, { causeId: 'unconfirmed' })
   return { messageIds: messages.map(({ id }) => toText(id)).filter(Boolean) }
 }
 
-/** Reads the answer to any other call. @throws SendError */
+/** Reads the body of an answer. @throws SendError */
 export function readBody(answer: WebAnswer): unknown {
   const failure = failureOf(answer)
-  if (failure) throw failure === 'sent' ? unreadable() : failure
+  if (failure) throw failure
   return answer.body
 }
 
@@ -45,7 +45,7 @@ export function readBody(answer: WebAnswer): unknown {
 const noSuchCall = /^(?:(?:404|method|API) not found|Action .* is not supported in current platform .*)?$/i
 
 /** A server that is the client of QQ quotes the same words as through OneBot, some of them for a message that was sent. */
-function failureOf({ status, headers, text, body }: WebAnswer): SendError | 'sent' | undefined {
+function failureOf({ status, headers, text, body }: WebAnswer): SendError | undefined {
   if (status >= 200 && status < 300) return
   const words = withoutCall(wordsOf(text, body))
   if (status === 429) return toFailure(status, { words, scope: 'account', wait: retryAfterOf(headers) })
@@ -56,8 +56,9 @@ function failureOf({ status, headers, text, body }: WebAnswer): SendError | 'sen
   }
   const known = classify(NaN, words)
   if (!known || known.cause === 'unknown-action' || known.cause === 'empty-chat') return toFailure(status, { words })
+  if (known.outcome === 'sent') return
   if (known.outcome === 'unanswered') return new SendError('unanswered', cleanWording(words), { causeId: known.cause })
-  return known.outcome === 'sent' ? 'sent' : toFailure(400, { words, causeId: known.cause })
+  return toFailure(400, { words, causeId: known.cause })
 }
 
 /** Pages of proxies say nothing about the message. */
@@ -101,11 +102,6 @@ function escapeText(text: string): string {
 export function likenessOf(elements: readonly h[]): string {
   const text = elementsText(elements)
   return digest(JSON.stringify([text.replace(/[^\p{L}\p{N}]+/gu, '') || text.trim(), ...mediaIn(elements)]))
-}
-
-/** The likeness of a message with this `content`. */
-export function likenessOfContent(content: string): string {
-  return likenessOf(h.parse(content))
 }
 
 const media: ReadonlySet<string> = new Set(['img', 'image', 'video', 'audio', 'file'])
