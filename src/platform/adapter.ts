@@ -4,7 +4,6 @@ import { demand } from '../errors'
 import { fieldsOf } from '../lib/shape'
 import type { ParsedItem, Target } from '../message/model'
 import { adapterOf, type Adapter, type Feature } from './adapters'
-import type { Presence } from './bots'
 import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './exchange'
 import { classifyThrown, throwClassified } from './failure'
 import {
@@ -30,23 +29,14 @@ const features: Readonly<Record<Feature, string>> = {
 /** An account on any platform, through its adapter. */
 class AdapterAccount extends BotAccount {
   readonly readsFiles = true
-  override readonly takesFiles: boolean
-  readonly longestText: number
+  readonly adapter = adapterOf(this.bot)
+  override readonly takesFiles = !this.adapter?.lacks.includes('file')
+  /** A Chinese character takes three bytes. */
+  readonly longestText = Math.floor((this.adapter?.longest ?? Infinity) / (this.adapter?.countsBytes ? 3 : 1))
   readonly retriesUnanswered = false
-  override readonly recallableFor: number
-  readonly adapter: Adapter | undefined
+  override readonly recallableFor = can(this.bot, 'deleteMessage') ? Infinity : 0
   /** When a new token was last asked for, on the monotonic clock. */
   private renewedAt = -Infinity
-
-  constructor(bot: Bot, presence: Presence) {
-    super(bot, presence)
-    this.adapter = adapterOf(bot)
-    this.takesFiles = !this.adapter?.lacks.includes('file')
-    const { longest = Infinity, countsBytes } = this.adapter ?? {}
-    // A Chinese character takes three bytes.
-    this.longestText = countsBytes ? Math.floor(longest / 3) : longest
-    this.recallableFor = can(bot, 'deleteMessage') ? Infinity : 0
-  }
 
   /** Remembers the last message of each chat on platforms that want to know which message is answered. */
   override hear(session: Session): void {
