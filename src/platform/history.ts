@@ -2,15 +2,13 @@ import { LRUCache } from 'lru-cache'
 import type { JsonObject } from '../lib/shape'
 import type { HistoryEntry, HistoryPage, Report } from './port'
 
-/** How long a report is kept, in milliseconds: longer than a send takes. */
-const maxAge = 60 * 60_000
 /** How many reports are kept of each chat, and of how many chats. */
 const maxReports = 200
 const maxChats = 1_000
 
 /** The messages of the bots' own accounts that platforms have reported by themselves, by chats, with what tells equal ones. */
 export class Reported<T> {
-  private readonly chats = new LRUCache<string, (Report & { content: T })[]>({ max: maxChats, ttl: maxAge })
+  private readonly chats = new LRUCache<string, readonly (Report & { content: T })[]>({ max: maxChats })
 
   get isEmpty(): boolean {
     return this.chats.size === 0
@@ -18,19 +16,14 @@ export class Reported<T> {
 
   /** Keeps a report; the first one of a message counts. */
   keep(chat: string, id: string, content: T): void {
-    const reports = this.fresh(chat)
+    const reports = this.chats.get(chat) ?? []
     if (reports.some(report => report.id === id)) return
     this.chats.set(chat, [...reports.slice(1 - maxReports), { id, content, heardAt: performance.now() }])
   }
 
   /** The reports in a chat whose contents fit, the oldest first. */
   find(chat: string, fits: (content: T) => boolean): Report[] {
-    return this.fresh(chat).filter(({ content }) => fits(content)).map(({ id, heardAt }) => ({ id, heardAt }))
-  }
-
-  private fresh(chat: string): (Report & { content: T })[] {
-    const oldest = performance.now() - maxAge
-    return (this.chats.get(chat) ?? []).filter(({ heardAt }) => heardAt >= oldest)
+    return (this.chats.get(chat) ?? []).filter(({ content }) => fits(content))
   }
 }
 

@@ -124,18 +124,13 @@ test('reads the reports of own messages, and of nothing else', () => {
   for (const event of events) assert.equal(readReport(event, selfId), undefined)
 })
 
-test('keeps the last 200 reports of a chat for an hour, each once, the oldest first', t => {
-  let now = performance.now()
-  t.mock.method(performance, 'now', () => now)
+test('keeps the last 200 reports of a chat, each once, the oldest first', () => {
   const reported = new Reported<string>()
   const find = (): Report[] => reported.find('a', content => content === 'x')
   for (let id = 1; id <= 201; id++) for (const chat of ['a', 'b']) reported.keep(chat, String(id), 'x')
   reported.keep('a', '201', 'x')
-  now += 1_800_000
   reported.keep('a', '202', 'x')
   reported.keep('a', '203', 'y')
   const kept = find()
-  assert.deepEqual([kept.length, kept[0]?.id, kept.at(-1)], [199, '4', { id: '202', heardAt: now }])
-  now += 1_800_001
-  assert.deepEqual(find().map(({ id }) => id), ['202'])
+  assert.deepEqual([kept.length, kept[0]?.id, kept.at(-1)?.id], [199, '4', '202'])
 })
