@@ -13,20 +13,20 @@ import {
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
 import { readMedia, type MediaFile } from './web'
 
-/** Any platform, through the adapter of its bots and Koishi's own interface. */
+/** Any other platform, through Koishi's own interface. */
 export const anyPlatform: PlatformSupport = {
   owns: () => true,
   account: (bot, presence) => new AdapterAccount(bot, presence),
   listen: watchExchanges,
 }
 
-/** What an item is called. */
+/** The names of items. */
 const features: Readonly<Record<Feature, string>> = {
   'text': 'a text', 'image': 'a picture', 'video': 'a video', 'audio': 'a voice message', 'file': 'a file', 'at': 'a mention',
   'at-all': 'a mention of everybody', 'reply': 'a reply',
 }
 
-/** An account on any platform, through its adapter. */
+/** An account on any other platform, through its adapter. */
 class AdapterAccount extends BotAccount {
   readonly readsFiles = true
   readonly adapter = adapterOf(this.bot)
@@ -38,14 +38,14 @@ class AdapterAccount extends BotAccount {
   /** When a new token was last asked for, on the monotonic clock. */
   private renewedAt = -Infinity
 
-  /** Remembers the last message of each chat on platforms that want to know which message is answered. */
+  /** Remembers the last message of each chat, on platforms where a message must be the answer to another one. */
   override hear(session: Session): void {
     const { type, isDirect, userId = '', channelId = '' } = session
     if (!this.adapter?.answers || type !== 'message-created') return
     incoming.set(`${this.sid} ${isDirect ? `private:${userId}` : `group:${channelId}`}`, session)
   }
 
-  /** The form of IDs is unknown here, but many adapters put one into an address unescaped (RFC 3986, section 5.2.4). */
+  /** The format of IDs is unknown, but many adapters put them into URLs unescaped (RFC 3986, section 5.2.4). */
   check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
     const { adapter } = this
     const { kind, id } = target
@@ -73,9 +73,9 @@ class AdapterAccount extends BotAccount {
   }
 
   /**
-   * Has the adapter ask for a new token where the platform takes its token no more: the timers of adapters give up at the first failure.
+   * Asks for a new token after the platform has refused the present one: the timers of adapters give up at the first failure.
    *
-   * @returns the failure of the call; one after which the same call may succeed, where a token was asked for
+   * @returns the failure of the call; a retryable one if a token was asked for
    */
   renewToken(failure: SendError): SendError {
     const { refreshToken: renew, refreshTokenTimer: timer } = fieldsOf(this.bot)
@@ -83,7 +83,7 @@ class AdapterAccount extends BotAccount {
     if (failure.causeId !== 'logged-out' || typeof renew !== 'function' || now - this.renewedAt < renewalPause) return failure
     this.renewedAt = now
     Reflect.apply(clearTimeout, undefined, [timer])
-    // A call that waits for it is taken for unanswered. Where it fails, the next failure says why nothing is sent.
+    // Not awaited, because a long call counts as unanswered. If this fails, the next failure of a call says why.
     void Promise.resolve(Reflect.apply(renew, this.bot, [])).catch(() => undefined)
     return new SendError('unsent', failure.wording, { cause: failure })
   }
@@ -111,7 +111,7 @@ class AdapterAccount extends BotAccount {
     return direct === 'answer' ? answered(this.bot, target)?.channelId ?? id : (await this.bot.createDirectChannel(id)).id
   }
 
-  /** Why the adapter cannot send to a target at all, in plain English; `undefined` where it can. */
+  /** Why the adapter cannot send to a target, in plain English; `undefined` if it can. */
   private whyClosed(target: Target): string | undefined {
     const { direct = 'ask', isPrivateOnly, name } = this.adapter ?? {}
     if (target.kind === 'group') return isPrivateOnly && `${name} has private chats only: write private:<ID of the user>`
@@ -121,14 +121,14 @@ class AdapterAccount extends BotAccount {
   }
 }
 
-/** Whether an adapter implements a method of Koishi's bots: those that it does not are absent. */
+/** Whether an adapter implements a method of Koishi's bots. */
 function can(bot: Bot, method: keyof Universal.Methods): boolean {
   return typeof Reflect.get(bot, method) === 'function'
 }
 
 const text = Universal.Channel.Type.TEXT
 
-/** The channels that targets name: those in guilds that take text. */
+/** The text channels of all guilds, as contacts. */
 async function listChannels(bot: Bot): Promise<Contact[]> {
   const channels: Contact[] = []
   if (!can(bot, 'getGuildList') || !can(bot, 'getChannelList')) return channels
@@ -147,25 +147,25 @@ async function listFriends(bot: Bot): Promise<Contact[]> {
   return friends
 }
 
-/** The last message of each chat, for as long as QQ takes an answer to it. They outlive a reload of the plugin. */
+/** The last message of each chat, as long as QQ accepts an answer to it. Survives a reload of the plugin. */
 const incoming = new LRUCache<string, Session>({ max: 5_000, ttl: 5 * 60_000 })
 
-/** The message that a message to this target can be the answer to. */
+/** The message that a message to this target can answer. */
 function answered({ sid }: Bot, { kind, id }: Target): Session | undefined {
   return incoming.get(`${sid} ${kind}:${id}`)
 }
 
-/** How long no further token is asked for, in milliseconds: what the platform refuses with a new one, it does not refuse for the token. */
+/** The least time between two requests for a token, in milliseconds: a refusal with a new token has another reason. */
 const renewalPause = 60_000
 
-/** The most bytes of a file that are read for an adapter, which keeps them in memory several times over. */
+/** The largest file to read for an adapter, in bytes, because adapters keep several copies in memory. */
 const maxMedia = 100 * 2 ** 20
 
-/** A message on any platform. Koishi has no common interface to the history of a chat, so nothing is ever looked up. */
+/** A message on any other platform. Koishi has no common interface to the history of a chat, so there are no look-ups. */
 class AdapterMessage implements Message {
-  /** All alike: nothing tells apart what is never looked up. */
+  /** The same for all messages, because there are no look-ups. */
   readonly likeness = ''
-  /** A further round waits for what the one before it has begun to fetch. */
+  /** The loaded elements. A further round waits for the downloads of the one before. */
   private readonly files = new Map<LoadedMedia, Promise<MediaFile>>()
 
   private readonly bot: Bot
@@ -192,9 +192,9 @@ class AdapterMessage implements Message {
   }
 
   /**
-   * Takes the steps of Koishi's `sendMessage` one by one: other plugins have their say before the message may arrive.
+   * Performs the steps of Koishi's `sendMessage` one by one, so that other plugins come before the call.
    *
-   * @returns what sends it
+   * @returns a function that sends the message
    */
   private async prepare(): Promise<() => Promise<string[]>> {
     const { account, bot, adapter, target, items } = this
@@ -214,7 +214,7 @@ class AdapterMessage implements Message {
     return () => render(encoder)
   }
 
-  /** Media are handed over as data: adapters name and type a link by its address, and count the fetching of it as the send. */
+  /** Hands media to the adapter as data: from links, adapters take a wrong name and type, and their download counts as the send. */
   private async toElement(item: LoadedItem): Promise<h | h[]> {
     const { bot, adapter } = this
     if (item.type === 'text' && adapter) return toTexts(item.text, adapter)
@@ -230,39 +230,39 @@ class AdapterMessage implements Message {
     }
     const { type: tag } = toElement(item)
     const src = `data:${type};base64,${data.toString('base64')}`
-    // Each adapter has its own attribute for the name.
+    // Adapters differ in the attribute for the name.
     const element = h(tag === 'img' ? adapter?.picture ?? tag : tag, { src, title: name, file: name })
     return adapter?.overtakes ? h('message', element) : element
   }
 
-  /** The failure of what precedes the call. Nothing has been sent. */
+  /** The failure of a step before the call. Nothing has been sent. */
   private failBefore(error: unknown, exchanges: readonly Exchange[]): never {
     const failure = failureOf(exchanges.at(-1)?.answer, this.adapter) ?? classifyThrown(error)
     throw failure.outcome === 'unanswered' ? new SendError('unsent', failure.wording, { cause: failure }) : failure
   }
 
   /**
-   * Checks what an adapter says to have sent.
+   * Checks the result of an adapter.
    *
-   * @returns the IDs
-   * @throws SendError where the platform has refused a part, or where nothing tells that it was sent
+   * @returns the IDs of the messages
+   * @throws SendError if the platform refused a part, or nothing confirms the send
    */
   private check(results: readonly string[], exchanges: readonly Exchange[]): string[] {
     const { adapter } = this
     const ids = results.filter(id => id !== '')
-    // Adapters swallow errors. Of one that was never tried nobody knows whether a further request was part of the message.
+    // Adapters swallow errors. With an unknown adapter, a further request may have been part of the message.
     const [failure, ...more] = adapter || results.length === 0
       ? exchanges.flatMap(({ answer }) => (answer ? failureOf(answer, adapter) : new SendError('unanswered')) ?? [])
       : []
     if (failure) throw ids.length > 0 && more.length + 1 < exchanges.length ? partlyArrived(failure) : failure
-    // An adapter takes any answer for a success. That of the platform has an ID, the page of a proxy has none.
+    // Adapters accept any answer as a success. That of a platform has an ID; the page of a proxy has none.
     if (results.length > 0 && (!adapter || ids.length === results.length)) return ids
     if (ids.length > 0) throw partlyArrived(undefined)
     if (adapter && exchanges.length === 0) throw new SendError('refused', undefined, { causeId: 'empty', isFinal: true })
     throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
   }
 
-  /** The failure of a call that threw: what the platform answered tells more of it than what the adapter made of that. */
+  /** The failure of a call that threw. The platform's answer says more than the adapter's error. */
   private explain(error: unknown, exchanges: readonly Exchange[]): SendError {
     const { adapter } = this
     if (error instanceof SendError) return error
@@ -273,7 +273,7 @@ class AdapterMessage implements Message {
     return classifyThrown(error, adapter && !adapter.isUnseen && !last ? 'refused' : 'unanswered')
   }
 
-  /** The ID of the message that the platform has taken although the adapter failed afterwards. */
+  /** The ID of a message that the platform accepted before the adapter failed. */
   private confirmed(exchanges: readonly Exchange[]): string | undefined {
     const body = exchanges.at(-1)?.answer?.body
     const id = typeof body === 'object' && body !== null ? this.adapter?.confirmed?.({ ...body }) : undefined
@@ -281,7 +281,7 @@ class AdapterMessage implements Message {
   }
 }
 
-/** A text as elements. A link is one of its own where the adapter would change it. */
+/** A text as elements. A link becomes an element if the adapter would change it. */
 function toTexts(text: string, { spoilsLinks, escape = String }: Adapter): h[] {
   const parts = spoilsLinks ? text.split(/(https?:\/\/[^\s<>|"]+[^\s<>|".,:;!?'*)\]}])/) : [text]
   return parts.map((part, index) => {
@@ -290,7 +290,7 @@ function toTexts(text: string, { spoilsLinks, escape = String }: Adapter): h[] {
   })
 }
 
-/** What stands for the message that is answered, where there is none: adapters read the user from it. */
+/** A stand-in for the answered message: adapters read the user from it. */
 function createReferrer(bot: Bot, { id }: Target): SendSession {
   const session = createSession(bot, id, true, { user: { id } })
   session.setInternal(bot.platform ?? '', {})

@@ -7,47 +7,47 @@ import type { Limit } from './port'
 /** The type of an item, or a mention of everybody. */
 export type Feature = Item['type'] | 'at-all'
 
-/** What is known of an adapter: read in its source, and seen against a small server of its platform. */
+/** Facts about an adapter, from its source and from tests against a small server of its platform. */
 export interface Adapter {
-  /** The platform, as people call it. */
+  /** The usual name of the platform. */
   readonly name: string
-  /** What it leaves out of a message without a word, or cannot send. */
+  /** Item types that it drops silently, or cannot send. */
   readonly lacks: readonly Feature[]
   /**
-   * How the private chat with a user is found: `ask` the platform for its channel, `user` where the ID of the user is the channel, `prefix`
-   * where it is that after `private:`, `answer` where it is known only once the user has written to the bot.
+   * How to find the private channel of a user: `ask` the platform; `user`: the user's ID; `prefix`: the user's ID after `private:`;
+   * `answer`: known only once the user has written to the bot.
    */
   readonly direct: 'ask' | 'user' | 'prefix' | 'answer'
   /** Whether it has private chats only. */
   readonly isPrivateOnly?: true
-  /** Whether it sends by something else than HTTP: the relay does not see its calls, so an error may have come after one. */
+  /** Whether it sends by another protocol than HTTP: the relay cannot observe its calls, so an error may come after one. */
   readonly isUnseen?: true
-  /** Whether the platform wants to know which message is answered: without that it takes few messages, or none. */
+  /** Whether a message should be the answer to another one: the platform accepts few other messages, or none. */
   readonly answers?: true
-  /** The form of the IDs of users: adapters write them into markup as they are. */
+  /** The format of users' IDs, which adapters put into markup unescaped. */
   readonly userId?: RegExp
-  /** The types of media that it takes; it leaves out all others. */
+  /** The types of media that it sends. It drops all others. */
   readonly mediaTypes?: RegExp
-  /** The longest text in characters, or in bytes, where the platform would cut a longer one. Others refuse what is too long for them. */
+  /** The longest text in characters or bytes, if the platform would cut a longer one. Other platforms refuse it. */
   readonly longest?: number
   readonly countsBytes?: true
-  /** The element of a picture, where it is not `img`. */
+  /** The element of a picture, if not `img`. */
   readonly picture?: 'image'
-  /** Whether media overtake the texts before them, unless they are messages of their own. */
+  /** Whether media in one message with texts arrive before these. */
   readonly overtakes?: true
-  /** Keeps a text from being markup or a mention, as far as the adapter does not do so itself. */
+  /** Escapes markup and mentions in a text, if the adapter does not. */
   readonly escape?: (text: string) => string
-  /** Links in a text that it changes, unless they are elements. */
+  /** Links in texts that it changes. As elements, they stay intact. */
   readonly spoilsLinks?: RegExp
-  /** Codes of the platform that want fewer calls, and whether they concern one chat. */
+  /** The platform's codes for rate limits, with their scope. */
   readonly limits?: ReadonlyMap<string, Limit['scope']>
-  /** What codes of the platform mean. */
+  /** The causes of the platform's codes. */
   readonly causes?: ReadonlyMap<string, CauseId>
-  /** Codes of a server that failed, although the status does not say so: it may have carried the call out. */
+  /** Codes of server failures with another status: the call may have been carried out. */
   readonly unclear?: readonly string[]
-  /** What an answer with a status of success complains of all the same, beside the usual fields. */
+  /** Reads a complaint from an answer with a status of success, besides the usual fields. */
   readonly complaint?: (body: JsonObject) => string | undefined
-  /** The ID of the message that an answer confirms, where the adapter may fail afterwards. */
+  /** Reads the message ID from an answer, if the adapter may fail after it. */
   readonly confirmed?: (body: JsonObject) => unknown
 }
 
@@ -73,7 +73,7 @@ function causesOf(...table: readonly (readonly [cause: CauseId, codes: readonly 
   return new Map(table.flatMap(([cause, codes]) => codes.map(code => [code, cause] as const)))
 }
 
-/** The adapters by their names, those of QQ by their platforms: bots of guilds are another class of the same adapter. */
+/** The adapters by name; those of QQ by platform, because one adapter serves groups and guilds. */
 const adapters = new Map<string, Adapter>(Object.entries({
   // @satorijs/adapter-kook 4.8.0. It escapes brackets, of which all mentions are made.
   kook: { name: 'KOOK', lacks: [], direct: 'ask', userId: /^\d+$/ },
@@ -156,7 +156,7 @@ const adapters = new Map<string, Adapter>(Object.entries({
   mail: { name: 'mail', lacks: ['at-all'], direct: 'prefix', isPrivateOnly: true, isUnseen: true, picture: 'image', escape: escapeEntities },
 } satisfies Record<string, Adapter>))
 
-/** What is known of the adapter of a bot; `undefined` for one that was never tried. */
+/** The facts about a bot's adapter; `undefined` for an unknown one. */
 export function adapterOf({ adapterName, platform }: Bot): Adapter | undefined {
   return adapters.get(adapterName === 'qq' && platform === 'qqguild' ? platform : adapterName)
 }

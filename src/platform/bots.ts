@@ -16,24 +16,24 @@ const states: ReadonlyMap<unknown, Health['state']> = new Map([
   [Universal.Status.RECONNECT, 'connecting'],
 ])
 
-/** The presence of the bots of each app. It outlives a reload of the plugin, because calls under way do. */
+/** The presence of each app's bots. It survives a reload of the plugin, because calls do. */
 const presences = new WeakMap<object, Presence>()
 
-/** Told of each change of a bot's health. Must not throw. */
+/** Called for each change of a bot's health. Must not throw. */
 type Listener = (bot: Bot, health: Health, before: Health | undefined) => void
 
 /**
- * The health of the bots of an app: whether each of them is connected, as its adapter says, and whether its account can send, as far as the
- * platform tells. Adapters never settle a call whose connection closes, so each call watches its bot as well.
+ * The health of an app's bots: whether each is connected, by its adapter, and whether its account can send, by its platform. Adapters never
+ * settle a call whose connection closes, so each call watches its bot as well.
  */
 export class Presence {
   private readonly listeners = new Set<Listener>()
   private readonly known = new WeakMap<Bot, Health>()
-  /** The health that the listeners were told last. */
+  /** The last health that the listeners received. */
   private readonly told = new WeakMap<Bot, Health>()
-  /** Why accounts cannot send although their bots are connected. */
+  /** Why connected bots cannot send. */
   private readonly faults = new WeakMap<Bot, string>()
-  /** Why platforms refuse connections, until they take one. */
+  /** Why platforms refuse connections, until they accept one. */
   private readonly refusals = new WeakMap<Bot, string>()
 
   /** The presence of the app's bots. It is kept up to date until this context is disposed. */
@@ -65,7 +65,7 @@ export class Presence {
   }
 
   /**
-   * Says why the account of a bot cannot send although the bot is connected. This stays true when the bot connects again.
+   * Notes why a connected bot cannot send. The fault remains when the bot connects again.
    *
    * @param fault in the words of `causes`; `undefined` once it can send
    */
@@ -75,13 +75,13 @@ export class Presence {
     this.update([bot])
   }
 
-  /** Says why the platform refuses the connection of a bot; forgotten once the bot is online. */
+  /** Notes why the platform refuses the connection of a bot, until the bot is online. */
   refuse(bot: Bot, reason: string): void {
     this.refusals.set(bot, reason)
     this.update([bot])
   }
 
-  /** Tells of each change of a bot's health from now on. Returns what ends the subscription. */
+  /** Subscribes to changes of a bot's health. Returns a function that ends the subscription. */
   subscribe(listener: Listener): () => void {
     this.listeners.add(listener)
     return () => void this.listeners.delete(listener)
@@ -143,7 +143,7 @@ export function reportBots(ctx: Context, presence: Presence, logger: Logger): vo
   }))
 }
 
-/** What is done for one bot. */
+/** Keeps one bot running. */
 interface Keeper {
   /** Called for each change of the bot's status. */
   update(): void
@@ -151,10 +151,10 @@ interface Keeper {
 }
 
 /**
- * Has a keeper for each bot that needs one, until the context is disposed.
+ * Gives each bot that needs one a keeper, until the context is disposed.
  *
- * @param make `undefined` where the bot needs none now
- * @returns the keepers so far, and what begins with the bots that are there
+ * @param make returns `undefined` if the bot needs none now
+ * @returns the present keepers, and a function that starts with the present bots
  */
 export function attend<T extends Keeper>(
   ctx: Context, make: (bot: Bot) => T | undefined,
@@ -178,16 +178,16 @@ export function attend<T extends Keeper>(
   return { keepers, begin: () => bots.forEach(update) }
 }
 
-/** How long a bot may be connecting before it is started again, in milliseconds; twice as long each further time, up to the longest. */
+/** How long a bot may be connecting before it is started again, in milliseconds. The time doubles with each start, up to the longest. */
 const firstPatience = 60_000
 const longestPatience = 600_000
 
 /**
  * Starts bots again that stay "connecting", or whose adapters gave up, until the plugin is disposed. With adapter-telegram 4.5.11, either
- * happens when the platform cannot be reached at the start, or polls fail. A bot whose adapter says that it reconnects is left alone, and
- * so is one that a person has stopped, or that is hidden, because another bot starts it.
+ * happens when the platform cannot be reached at the start, or polls fail. Left alone are bots that reconnect by themselves, that a person
+ * has stopped, or that are hidden, because another bot starts these.
  *
- * @param isOther whether something else keeps this bot connected
+ * @param isOther whether another part of the plugin keeps this bot connected
  */
 export function restartStuck(ctx: Context, logger: Pick<Logger, 'warn'>, isOther: (bot: Bot) => boolean): void {
   attend(ctx, bot => isOther(bot) ? undefined : new Starter(bot, logger)).begin()
@@ -195,9 +195,9 @@ export function restartStuck(ctx: Context, logger: Pick<Logger, 'warn'>, isOther
 
 class Starter implements Keeper {
   private timer: NodeJS.Timeout | undefined
-  /** How often the bot was started again since it was online. */
+  /** The number of starts since the bot was online. */
   private tries = 0
-  /** Whether a start is under way: a second one beside a slow login would make two connections. */
+  /** Whether a start is in progress: a second one would make another connection. */
   private isStarting = false
   private isDisposed = false
 
@@ -211,9 +211,9 @@ class Starter implements Keeper {
     if (!isStuck || hidden || this.isStarting || this.isDisposed) return
     const patience = Math.min(firstPatience * 2 ** this.tries, longestPatience)
     this.timer = setTimeout(() => {
-      // An adapter that gives up notes why, after the change of the status. A person who stops a bot leaves no reason.
+      // An adapter that gives up sets an error, after the change of status; a stop by a person sets none.
       if (this.bot.status === Universal.Status.OFFLINE && !this.bot.error) return
-      // A start that fails is tried again, as one that gives up in silence.
+      // A failed start is repeated, like that of an adapter that gives up in silence.
       void this.restart(patience).catch(() => undefined).then(() => this.update())
     }, patience)
   }

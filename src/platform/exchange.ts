@@ -7,20 +7,20 @@ import { SendError } from './port'
 import { retryAfterOf, toFailure, type WebAnswer } from './web'
 
 /*
- * What a platform answers to the requests that an adapter makes through Koishi's HTTP client. Adapters write the answer into a text, throw
- * an error of their own, or swallow it, each in its way; so the relay looks at the answer itself.
+ * The answers of platforms to the requests that adapters make through Koishi's HTTP client. Adapters turn an answer into a text or an error
+ * of their own, or swallow it, so the relay reads the answer itself.
  */
 
-/** A request that an adapter made to change something. Without an answer it may have been carried out. */
+/** A request of an adapter that changes something. Without an answer, it may have been carried out. */
 export interface Exchange { answer?: Said }
 
 /** What a platform answered. */
 type Said = Omit<WebAnswer, 'text'>
 
-/** The exchanges of the call under way. */
+/** The exchanges of the present call. */
 const current = new AsyncLocalStorage<Exchange[]>()
 
-/** Lets `observe` see the requests of an app. What it returns ends that. */
+/** Starts to observe the requests of an app. The returned function ends that. */
 export function watchExchanges(app: Context): () => void {
   // `config` is what the client goes on to read: @cordisjs/plugin-http 0.6.3, `HTTP[Service.invoke]`.
   return app.on('http/fetch-init', (_url, { method }, config) => {
@@ -33,15 +33,15 @@ export function watchExchanges(app: Context): () => void {
   })
 }
 
-/** After a reload, the relay before may hear of the same request while it ends. */
+/** During a reload, both relays may observe the same request. */
 const seen = new WeakSet()
 
-/** Runs a call of an adapter. Its exchanges are added to the list as they begin. */
+/** Runs a call of an adapter, and adds its exchanges to the list as they start. */
 export function observe<T>(exchanges: Exchange[], call: () => Promise<T>): Promise<T> {
   return current.run(exchanges, call)
 }
 
-/** The options of a request, changed so that its answer is noted; the adapter gets the same as without them. */
+/** Changes the options of a request so that its answer is noted. For the adapter, nothing changes. */
 function note(exchange: Exchange, { validateStatus, responseType }: JsonObject): object {
   const isValid = (status: number): unknown => typeof validateStatus === 'function' ? Reflect.apply(validateStatus, undefined, [status]) : status < 400
   const begin = ({ status, headers }: Pick<Response, 'status' | 'headers'>): Said => exchange.answer = { status, headers, body: undefined }
@@ -66,16 +66,16 @@ function note(exchange: Exchange, { validateStatus, responseType }: JsonObject):
   }
 }
 
-/** As `defaultDecoder` of the HTTP client. */
+/** Like `defaultDecoder` of the HTTP client. */
 function decode(response: Response): Promise<unknown> {
   const type = response.headers.get('content-type') ?? ''
   return type.startsWith('application/json') ? response.json() : type.startsWith('text/') ? response.text() : response.arrayBuffer()
 }
 
 /**
- * What an answer says of a failure; `undefined` for a success.
+ * Reads a failure from an answer; `undefined` for a success.
  *
- * @param adapter where it is known: a platform may refuse with a status of success
+ * @param adapter the known adapter, if it is one: some platforms refuse with a status of success
  */
 export function failureOf(answer: Said | undefined, adapter: Adapter | undefined): SendError | undefined {
   if (!answer) return
@@ -87,11 +87,11 @@ export function failureOf(answer: Said | undefined, adapter: Adapter | undefined
   const causeId = adapter?.causes?.get(code) ?? (status === 401 ? 'logged-out' : undefined)
   if (status >= 400) return toFailure(status, { words, causeId })
   if (!adapter || code === '') return
-  // QQ answers 201 and 202 where it has yet to decide.
+  // QQ answers 201 and 202 while it has not decided.
   return toFailure(status > 200 ? 500 : 400, { words, causeId })
 }
 
-/** The answer that an error of an adapter holds, or begins its text with: `[502] {"code":…}`, `Telegram API error 502. Bad Gateway`. */
+/** The answer in an adapter's error, or at the start of its text: `[502] {"code":…}`, `Telegram API error 502. Bad Gateway`. */
 export function answerIn(error: unknown): Said | undefined {
   const { status, headers, data } = fieldsOf(fieldsOf(error).response)
   if (typeof status === 'number') return { status, headers: headers instanceof Headers ? headers : new Headers(), body: data }
@@ -99,7 +99,7 @@ export function answerIn(error: unknown): Said | undefined {
   return code === undefined ? undefined : { status: Number(code), headers: new Headers(), body: parseJson(text) ?? { message: text } }
 }
 
-/** The code and the words of a complaint; no code for none. */
+/** The code and the words of a complaint; no code if there is no complaint. */
 function complaintOf(body: JsonObject, adapter: Adapter | undefined): { code: string, words: string } {
   const error = fieldsOf(body.error)
   const code = [adapter?.complaint?.(body), error.code, body.errcode, body.code, body.ok === false && body.error]
@@ -108,7 +108,7 @@ function complaintOf(body: JsonObject, adapter: Adapter | undefined): { code: st
   return { code, words }
 }
 
-/** `Retry-After`, its like of KOOK, or the field `retry_after`, both in seconds. */
+/** `Retry-After`, KOOK's header for the same, or the field `retry_after`, in seconds. */
 function waitOf(headers: Headers, body: JsonObject): number | undefined {
   const seconds = [headers.get('x-rate-limit-reset'), body.retry_after].map(Number).find(number => number > 0)
   return retryAfterOf(headers) ?? (seconds && seconds * 1000)

@@ -6,8 +6,8 @@ import { SendError, type SendFailure } from './port'
 const maxWordingLength = 200
 
 /**
- * Makes a platform's text fit for a caller: one line of at most 200 characters, without invisible characters and those that change the
- * direction of writing, and without local paths, data and links: error texts often repeat the arguments of a call.
+ * Makes a platform's text safe to show to a caller: one line of at most 200 characters, without invisible and bidirectional control
+ * characters, and without local paths, data and links, because error texts often repeat the arguments of a call.
  */
 export function cleanWording(text: string): string | undefined {
   const clean = text
@@ -35,7 +35,7 @@ const pathStart = new RegExp([
 
 const closingQuotes: Readonly<Record<string, string>> = { '\'': '\'', '"': '"', '`': '`', '‘': '’', '“': '”', '「': '」', '『': '』', '《': '》', '<': '>' }
 
-/** Cuts paths out of a line. A path may hold blanks, so it ends with the last quotation mark; without such marks it ends with the line. */
+/** Cuts paths out of a line. A path may contain blanks, so it ends with the last quotation mark, or else with the line. */
 function withoutPaths(line: string): string {
   const start = pathStart.exec(line)?.index
   if (start === undefined) return line
@@ -44,12 +44,12 @@ function withoutPaths(line: string): string {
   return `${line.slice(0, start)}…${end < start ? '' : line.charAt(end) + withoutPaths(line.slice(end + 1))}`
 }
 
-/** Of a proxy that refuses or fails to connect, over SOCKS or HTTP. */
+/** Errors of a SOCKS or HTTP proxy that refuses or cannot connect. */
 const proxyFailed = /^SocksClientError$|^Proxy response \(/
 
 /**
- * What errors mean, by their codes, classes and texts, and by the system calls that failed. The first rule that fits an error, or one of
- * those that caused it, decides.
+ * The meaning of errors by their codes, classes, texts, and failed system calls. The first rule that matches an error, or one of its
+ * causes, decides.
  */
 const rules: readonly [SendFailure, RegExp][] = [
   // No connection was made, or the certificate of the other side is not trusted.
@@ -64,10 +64,10 @@ const rules: readonly [SendFailure, RegExp][] = [
   ['unanswered', /^(?:fetch failed|terminated)$/],
 ]
 
-/** How many errors of a chain of causes are read. */
+/** The longest chain of causes to read. */
 const maxCauses = 5
 
-/** Classifies the errors of adapters by what they say of the connection and of the answer. @param otherwise what any other error is */
+/** Classifies an adapter's error by what it says of the connection and the answer. @param otherwise the outcome for any other error */
 export function classifyThrown(error: unknown, otherwise: 'refused' | 'unanswered' = 'refused'): SendError {
   if (error instanceof SendError) return error
   // Satori's AggregateError, which is not the global class, holds an error for each platform message.
@@ -98,8 +98,8 @@ export function forgive<T>(what: CauseId | 'refused', value: T): (error: unknown
 }
 
 /**
- * What rules know an error by, and those that caused it. Koishi's `http` wraps the error of `fetch`, which wraps the error of the
- * connection. For a host with several addresses, that one holds an error for each of them.
+ * The properties that rules read from an error and its causes. Koishi's `http` wraps the error of `fetch`, which wraps that of the
+ * connection. For a host with several addresses, the last one contains an error per address.
  */
 function marksOf(error: unknown): string[] {
   const marks: unknown[] = []

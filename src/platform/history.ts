@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache'
 import type { JsonObject } from '../lib/shape'
 import type { HistoryEntry, HistoryPage, Report } from './port'
 
-/** How many reports are kept of each chat, and of how many chats. */
+/** The most reports per chat, and the most chats. */
 const maxReports = 200
 const maxChats = 1_000
 
-/** The messages of the bots' own accounts that platforms have reported by themselves, by chats, with what tells equal ones. */
+/** The own messages that platforms have reported, by chat, with their likenesses. */
 export class Reported<T> {
   private readonly chats = new LRUCache<string, readonly (Report & { content: T })[]>({ max: maxChats })
 
@@ -14,27 +14,27 @@ export class Reported<T> {
     return this.chats.size === 0
   }
 
-  /** Keeps a report; the first one of a message counts. */
+  /** Keeps the first report of a message. */
   keep(chat: string, id: string, content: T): void {
     const reports = this.chats.get(chat) ?? []
     if (reports.some(report => report.id === id)) return
     this.chats.set(chat, [...reports.slice(1 - maxReports), { id, content, heardAt: performance.now() }])
   }
 
-  /** The reports in a chat whose contents fit, the oldest first. */
+  /** The reports of a chat with matching contents, the oldest first. */
   find(chat: string, fits: (content: T) => boolean): Report[] {
     return (this.chats.get(chat) ?? []).filter(({ content }) => fits(content))
   }
 }
 
-/** How the messages of a platform's history are read. */
+/** Reads the messages of a platform's history. */
 interface Reading {
   isOwn: (message: JsonObject) => boolean
-  /** In milliseconds since the epoch; `NaN` for a message that does not say. */
+  /** In milliseconds since the epoch; `NaN` if the message has no time. */
   timeOf: (message: JsonObject) => number
-  /** Empty for a message without one. */
+  /** May be empty. */
   idOf: (message: JsonObject) => string
-  /** `undefined` for a message whose content cannot be read. */
+  /** `undefined` for unreadable content. */
   isEqual: (message: JsonObject) => boolean | undefined
   isSeen?: (message: JsonObject) => boolean
 }

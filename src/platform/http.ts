@@ -8,22 +8,22 @@ import { classifyThrown } from './failure'
 import { SendError, type Account, type Health, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
 import { retryAfterOf } from './web'
 
-/** How long to wait for an address that is too busy and does not say for how long, in milliseconds. */
+/** The wait for a busy address that sends no `Retry-After`, in milliseconds. */
 const usualWait = 30_000
 
 const noAddress = 'the name has no HTTP address at this place any more'
 
-/** What messages to HTTP addresses need of the plugin. */
+/** The parts of the plugin that HTTP addresses need. */
 export interface HttpOptions {
-  /** They have the addresses, which can change while the relay runs. */
+  /** The addresses, which may change while the relay runs. */
   names: TargetNames
-  /** Of a call, in whole milliseconds. */
+  /** The time-out of a call, in whole milliseconds. */
   timeout: number
   /** Aborted when the relay stops. */
   stop: AbortSignal
 }
 
-/** The account through which messages go to HTTP addresses: a target is a place in the ways of a name. It is always online. */
+/** The account for HTTP addresses. A target is a rung of a name's route. The account is always online. */
 export class HttpAccount implements Account {
   readonly platform = httpPlatform
   readonly selfId = 'rungs'
@@ -34,7 +34,7 @@ export class HttpAccount implements Account {
   readonly takesFiles = false
   readonly longestText = Infinity
   readonly recallableFor = 0
-  /** A receiver tells a repeated call by its `webhook-id`. */
+  /** A receiver recognizes a repeated call by its `webhook-id`. */
   readonly retriesUnanswered = true
   readonly health: Health = { state: 'online', since: Date.now() }
 
@@ -84,7 +84,7 @@ export class HttpAccount implements Account {
     const { origin } = endpoint
     try {
       return await postJson(endpoint, body, { headers, timeout, stop }, ({ status, headers: answered }) => {
-        // An Apprise API says so where it has no services under its key.
+        // 204 from an Apprise API: no services under this key.
         const isLost = format === 'apprise' && status === 204
         if (isLost) throw new SendError('refused', `${origin} answered 204: no service has this key there`, { isFinal: true })
         if (status < 200 || status >= 300) throw failureOf(status, answered, origin)
@@ -98,7 +98,7 @@ export class HttpAccount implements Account {
   }
 }
 
-/** What a status of failure says. The answer is not shown: it may hold anything, and of the address the origin alone is no secret. */
+/** Describes a failed status. The answer may contain anything, and only the origin of the address is not secret, so neither is shown. */
 function failureOf(status: number, headers: Headers, origin: string): SendError {
   const words = `${origin} answered ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`
   if (status === 429 || status === 503) {
@@ -107,16 +107,16 @@ function failureOf(status: number, headers: Headers, origin: string): SendError 
   return status >= 500 || status === 408 ? new SendError('unanswered', words) : new SendError('refused', words, { isFinal: true })
 }
 
-/** The longest file whose content is shown, in characters of base64. */
+/** The largest file whose content is sent as text, in characters of base64. */
 const longestShown = 2 ** 20
 
-/** The text of a file that is a text, such as that of a long text which was to leave by another way first. */
+/** The text of a text file, such as that of a long text that falls back to an HTTP address. */
 function contentOf({ src }: LoadedMedia): string {
   const [, base64 = ''] = src.length <= longestShown ? /^data:text\/plain[^,]*;base64,(.*)$/s.exec(src) ?? [] : []
   return Buffer.from(base64, 'base64').toString()
 }
 
-/** The items as text. Of a picture or file, the link counts where it can be opened elsewhere, otherwise the name. */
+/** The items as text. Media become their links, or their names if nobody else can open the links. */
 function toText(items: readonly LoadedItem[]): string {
   return items.reduce((text, item) => {
     switch (item.type) {

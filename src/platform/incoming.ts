@@ -14,15 +14,15 @@ export interface Source {
   messageId: string
 }
 
-/** How messages of a particular platform are read. */
+/** Reads the messages of a particular platform. */
 export interface IncomingSupport {
-  /** The text as the member typed it; `undefined` when the message is not of this platform. */
+  /** The text as the member typed it; `undefined` for a message of another platform. */
   readText(session: object): string | undefined
-  /** The same with what else the member typed, such as the name of the bot that a command is for. */
+  /** The same with all else that the member typed, such as the name of the bot that a command is for. */
   readRaw?(session: object): string | undefined
-  /** Whether the platform reports it as a message of the bot's own account. */
+  /** Whether the bot's own account sent the message. */
   isOwn?(session: object): boolean
-  /** The chat, such as a topic of a group, where the channel and the sender of the session do not tell it. */
+  /** The chat, such as a topic of a group, if the channel and the sender of the session do not determine it. */
   targetOf?(session: object): Target | undefined
 }
 
@@ -32,7 +32,7 @@ export class Incoming {
   readonly text: string
   private readonly support: IncomingSupport | undefined
 
-  /** @param supports the first one that can read the message counts */
+  /** @param supports tried in order */
   constructor(private readonly session: Session, supports: readonly IncomingSupport[]) {
     for (const support of supports) {
       const text = support.readText(session)
@@ -50,8 +50,8 @@ export class Incoming {
   }
 
   /**
-   * The sender and the chat; `undefined` for a message of the bot's own account, and for a message without a sender or a channel, which
-   * cannot be answered. The ID of a group is that of its channel, which `POST /webhook` takes as `group_id`; on OneBot both are the same.
+   * The sender and the chat; `undefined` for messages of the bot's own account, and for those without a sender or a channel, which cannot
+   * be answered. The ID of a group is that of its channel, which `POST /webhook` takes as `group_id`; on OneBot both are the same.
    */
   get source(): Source | undefined {
     const { platform, selfId, userId, channelId, messageId = '', isDirect } = this.session
@@ -66,8 +66,8 @@ export class Incoming {
 }
 
 /**
- * Without a mention of the bot at its beginning: on some platforms a bot hears nothing else, and DingTalk leaves only the blank behind it.
- * Reads past the tracing proxies of the session: through them each property costs 3 µs, for each message.
+ * Removes a mention of the bot at the beginning: on some platforms a bot receives no other messages, and DingTalk leaves only the blank
+ * after it. This reads past the tracing proxies of the session, because these cost 3 µs for each property of each message.
  */
 function textOf(session: Session): string {
   const { message, selfId } = fieldsOf(Reflect.get(unwrap(session), 'event'))
@@ -77,7 +77,7 @@ function textOf(session: Session): string {
   return elementsText(type === 'at' && fieldsOf(attrs).id === selfId ? elements.slice(1) : elements).trimStart()
 }
 
-/** Elements that only style or link the text in them. */
+/** Elements that only style or link their text. */
 const styles: ReadonlySet<unknown> = new Set([
   'p', 'a', 'b', 'strong', 'i', 'em', 'u', 'ins', 's', 'del', 'spl', 'code', 'code-block', 'pre', 'sup', 'sub', 'span', 'template',
 ])
@@ -89,14 +89,14 @@ const texts = new Map<unknown, (attrs: JsonObject) => string>([
   ['br', () => '\n'],
 ])
 
-/** No member nests deeper on purpose. A hostile message must not exhaust the stack. */
+/** No member nests deeper on purpose, and a hostile message must not exhaust the stack. */
 const maxDepth = 64
-/** Stands at both ends of a paragraph. */
+/** Marks both ends of a paragraph. */
 const border = '\0'
 
 /**
- * The text of the elements that an adapter made of a message, with mentions as `@<id>`. Line breaks are text: `<br/>` as well as the
- * borders of paragraphs. A link without a text is its address.
+ * The text of a message's elements, with mentions as `@<id>`. `<br/>` and the ends of paragraphs become line breaks. A link without a text
+ * becomes its address.
  */
 export function elementsText(elements: unknown): string {
   const pieces = textWithin(elements, 0).split(border).filter(Boolean)

@@ -9,17 +9,17 @@ import type { Presence } from './bots'
 import type { IncomingSupport } from './incoming'
 import { SendError, type Account, type Health, type LoadedItem, type Message, type Port } from './port'
 
-/** What is particular to the bots of one adapter. */
+/** The particulars of one adapter's bots. */
 export interface PlatformSupport {
   /** Whether this is a bot of that adapter: the name of its platform does not tell, as a Satori server may use it as well. */
   owns(bot: Bot): boolean
-  /** Makes the account of such a bot. It must go on working when the plugin is reloaded. */
+  /** Makes the account of such a bot. The account must survive a reload of the plugin. */
   account(bot: Bot, presence: Presence): BotAccount
-  /** Listens to what the bots of an app ask. What it returns ends that. */
+  /** Observes the requests of an app's bots. The returned function ends that. */
   listen?(app: Context): () => void
-  /** How messages to its bots are read, where the adapter loses something. */
+  /** Reads the messages to its bots, if the adapter loses parts of them. */
   incoming?: IncomingSupport
-  /** The ID of a bot's account, where it is known before the login. */
+  /** The ID of a bot's account, if it is known before the login. */
   selfId?(bot: Bot): string | undefined
 }
 
@@ -39,8 +39,8 @@ export class KoishiPort implements Port {
   private readonly chatListeners = new Set<ChatListener>()
 
   /**
-   * @param supports what is particular to platforms: the bots of the first one are chosen before others, and the last one owns every bot
-   * @param fixed accounts that are no bots of the app: they are always online, and have to be asked for by their platform
+   * @param supports the particulars of platforms. Bots of the first one are preferred; the last one accepts every bot.
+   * @param fixed accounts other than the bots of the app: always online, and chosen only by their platform
    */
   constructor(
     ctx: Context, private readonly presence: Presence, private readonly supports: readonly [PlatformSupport, ...PlatformSupport[]],
@@ -50,8 +50,8 @@ export class KoishiPort implements Port {
     for (const bot of this.bots) this.identify(bot)
     ctx.on('bot-added', bot => this.identify(bot))
     const tell: ChatListener = (...heard) => this.chatListeners.forEach(listener => listener(...heard))
-    // A relay that was unloaded still sends until it has ended, when its context has no listeners any more. Before the events that Koishi
-    // makes of a session, no plugin can keep it from being heard.
+    // On the app's context, because an unloaded relay sends until it has ended, and its own context has no listeners any more. On this
+    // early event, because other plugins can suppress the later ones.
     const end = ctx.root.on('internal/session', traced => {
       const session = unwrap(traced)
       this.accountOf(session.bot).hear?.(session, tell)
@@ -64,7 +64,7 @@ export class KoishiPort implements Port {
     return account?.isOnline ? account : this.refuse(selector)
   }
 
-  /** A bot without an ID is passed over: nobody could tell later whose the delivery is. */
+  /** Skips bots without an ID, because a delivery could not name them. */
   chooseLater(selector: BotSelector): Account {
     return this.best(each => isAsked(each, selector) && (each.isOnline || Boolean(each.selfId))) ?? this.refuse(selector)
   }
@@ -82,7 +82,7 @@ export class KoishiPort implements Port {
     return () => void this.chatListeners.delete(callback)
   }
 
-  /** Ends what it hears: nothing is sent any more. */
+  /** Stops listening, after the last send. */
   close(): void {
     for (const end of this.ends) end()
   }
@@ -95,7 +95,7 @@ export class KoishiPort implements Port {
   /**
    * The bots and their health, for operators; without hidden bots.
    *
-   * @param restricted since when what an account sends vanishes, in milliseconds since the epoch, by its `sid`
+   * @param restricted since when accounts are restricted, in milliseconds since the epoch, by their `sid`
    */
   describe(restricted: ReadonlyMap<string, number>): BotState[] {
     return this.bots.map(unwrap).filter(({ hidden }) => !hidden).map(bot => {
@@ -106,7 +106,7 @@ export class KoishiPort implements Port {
     })
   }
 
-  /** Of the accounts that fit, the first that is online, if there is one; those of the preferred platform come first. */
+  /** The best matching account: online before offline, then those of the preferred platform. */
   private best(fits: (account: Account) => boolean): Account | undefined {
     let best: Account | undefined
     let highest = 0
@@ -122,7 +122,7 @@ export class KoishiPort implements Port {
   /** @throws RelayError `unsent` */
   private refuse(selector: BotSelector): never {
     const { platform, selfId } = selector
-    // One that has not logged in yet has no ID.
+    // A bot has no ID before its login.
     const account = this.best(each => isAsked(each, selector)) ?? this.best(each => !each.selfId && isAsked(each, { platform }))
     const named = account ? 'no bot with this platform and self_id is online' : 'there is no bot with this platform and self_id'
     const what = (platform ?? selfId) === undefined ? 'no bot is online' : named
@@ -130,7 +130,7 @@ export class KoishiPort implements Port {
     throw new RelayError('unsent', `${cause === undefined ? what : `${what}: ${cause}`}: try again later`)
   }
 
-  /** Gives a bot its ID from the start, so that what is accepted before its login is its own afterwards. */
+  /** Gives a bot its ID at the start, so that deliveries accepted before its login belong to it. */
   private identify(traced: Bot): void {
     const bot = unwrap(traced)
     const id = bot.selfId ? undefined : this.supportOf(bot).selfId?.(bot)
@@ -144,7 +144,7 @@ export class KoishiPort implements Port {
   private accountOf(traced: Bot): BotAccount {
     const bot = unwrap(traced)
     const known = accountsByBot.get(bot)
-    // Some adapters know the platform of a bot only when it has logged in.
+    // Some adapters know the platform of a bot only after its login.
     if (known?.platform === (bot.platform ?? '')) return known
     const account = this.supportOf(bot).account(bot, this.presence)
     accountsByBot.set(bot, account)
@@ -152,17 +152,17 @@ export class KoishiPort implements Port {
   }
 }
 
-/** Whether this account is meant: a hidden bot has to be asked for, and an account that is no bot by its platform. */
+/** Whether a selector chooses this account. Hidden bots, and accounts that are no bots, must be named. */
 function isAsked(account: Account, { platform, selfId }: BotSelector): boolean {
   const isOpen = account instanceof BotAccount && (selfId !== undefined || !account.bot.hidden)
   const isThere = platform === undefined ? isOpen : platform === account.platform || platform === toPlatform(account.platform)
   return isThere && (selfId === undefined || selfId === account.selfId)
 }
 
-/** What the accounts of all platforms have in common. */
+/** The common part of all accounts. */
 export abstract class BotAccount implements Account {
   readonly platform: string
-  /** The events of its app. Reading them from the context takes as long as the rest of an announcement. */
+  /** The events of the app. Read once, because access through the context is slow. */
   readonly lifecycle: Bot['ctx']['lifecycle']
 
   constructor(readonly bot: Bot, protected readonly presence: Presence) {
@@ -191,8 +191,8 @@ export abstract class BotAccount implements Account {
   }
 
   /**
-   * Whether any plugin listens to messages that are sent. Most apps have no such plugin, and making the session takes a tenth of the time
-   * of a send. The listeners are those of `Lifecycle` in @cordisjs/core 3.18.1; `internal/event` receives all events.
+   * Whether any plugin listens to sent messages. Most apps have none, and making the session takes a tenth of the time of a send.
+   * The listeners are those of `Lifecycle` in @cordisjs/core 3.18.1; `internal/event` receives all events.
    */
   get isHeard(): boolean {
     const { send, 'before-send': before, 'internal/event': all } = this.lifecycle._hooks
@@ -214,14 +214,14 @@ export abstract class BotAccount implements Account {
   abstract recall(target: Target, messageId: string): Promise<void>
   abstract message(target: Target, items: readonly LoadedItem[], name: string): Message
 
-  /** Takes what the adapter has made of an event of the platform. After a reload, the relay before hands it over as well until it ends. */
+  /** Handles the session of a platform's event. During a reload, both relays hand it over. */
   hear?(session: Session, onChat: ChatListener): void
 }
 
 /**
- * The items, each that the platform cannot take replaced by a `bad-request`.
+ * Replaces items that the platform cannot send by a `bad-request`.
  *
- * @param refusal why the platform cannot take an item, in plain English; `undefined` where it can
+ * @param refusal why the platform cannot send an item, in plain English; `undefined` if it can
  */
 export function checkEach(items: readonly ParsedItem[], refusal: (item: Item) => string | undefined): ParsedItem[] {
   return items.map(item => {
@@ -233,17 +233,17 @@ export function checkEach(items: readonly ParsedItem[], refusal: (item: Item) =>
 const direct = Universal.Channel.Type.DIRECT
 const text = Universal.Channel.Type.TEXT
 
-/** No ID of a user on any platform has these; within markup they would end the mention. */
+/** Characters that no user's ID has on any platform. In markup, they would end the mention. */
 const plainId = /^[^\s<>()[\]{}|&"'`\\!#*]+$/
-/** What stands for many users on some platform: not every key may mention them. */
+/** IDs that mention many users on some platform. Not every key may use them. */
 const crowd = /^@?(?:all|here|everyone|online|channel|0*)$|@(?:everyone|here)/i
 
-/** Whether an ID is that of a single user, also within the markup of any platform. */
+/** Whether an ID mentions a single user, also in the markup of any platform. */
 export function isUser(id: string): boolean {
   return plainId.test(id) && !crowd.test(id)
 }
 
-/** The session of a message that is sent, which other plugins see. */
+/** The session of an outgoing message, for other plugins. */
 export type SendSession = ReturnType<Bot['session']>
 
 const mediaElements = { image: 'img', video: 'video', audio: 'audio', file: 'file' } as const
@@ -268,10 +268,10 @@ export function createSession(bot: Bot, id: string, isDirect: boolean, event: Pa
 }
 
 /**
- * Shows a message to other plugins before it is sent. They may change the elements of the session. The log tells where one of them failed.
+ * Shows a message to other plugins before it is sent. They may change the elements of the session. Failures of plugins are logged.
  *
  * @returns the elements afterwards
- * @throws SendError `suppressed` when a plugin suppresses the message, or fails
+ * @throws SendError `suppressed` if a plugin suppresses the message, or fails
  */
 export async function announceSend({ bot, lifecycle }: BotAccount, session: SendSession, elements: h[]): Promise<h[]> {
   session.elements = elements
@@ -286,7 +286,7 @@ export async function announceSend({ bot, lifecycle }: BotAccount, session: Send
   return session.elements
 }
 
-/** Shows other plugins a message that was sent. Their errors are logged. */
+/** Shows a sent message to other plugins. Their errors are logged. */
 export function announceSent({ bot, lifecycle }: BotAccount, session: SendSession, messageId: string): void {
   session.messageId = messageId
   session.userId = bot.selfId
@@ -300,7 +300,7 @@ export function announceSent({ bot, lifecycle }: BotAccount, session: SendSessio
 type EncoderClass = new (bot: Bot, channelId: string) => MessageEncoder
 
 /**
- * The adapter's message encoder for a channel, `undefined` when the bot has none. Its `session`, `results` and `errors` are used as
+ * The adapter's message encoder for a channel; `undefined` if the bot has none. Its `session`, `results` and `errors` are used as
  * in @satorijs/core 4.6.0, `MessageEncoder.send`.
  */
 export function createEncoder(bot: Bot, channelId: string): MessageEncoder | undefined {
@@ -313,10 +313,10 @@ function isEncoderClass(value: unknown): value is EncoderClass {
 }
 
 /**
- * Sends the elements of the encoder's session without another announcement.
+ * Sends the elements of the encoder's session without announcing them again.
  *
  * @returns the IDs of the platform messages; an empty text for a message without an ID
- * @throws SendError when only a part has arrived, otherwise the error of the adapter
+ * @throws SendError if only a part has arrived; otherwise the error of the adapter
  */
 export async function render(encoder: MessageEncoder): Promise<string[]> {
   try {
@@ -328,7 +328,7 @@ export async function render(encoder: MessageEncoder): Promise<string[]> {
   return encoder.results.map(message => message.id ?? '')
 }
 
-/** The failure of a divided message. Where it is final, a further call would repeat the part that has arrived. */
+/** The failure of a divided message. It is final if a further call would repeat the part that has arrived. */
 export function partlyArrived(cause: unknown, isFinal = true): SendError {
   return new SendError('unanswered', 'only a part of it has arrived', { isFinal, cause, limit: cause instanceof SendError ? cause.limit : undefined })
 }

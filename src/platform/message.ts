@@ -14,27 +14,27 @@ import { longestLimit, SendError, type LoadedItem, type Message, type Receipt } 
 export type Call = () => Promise<Receipt>
 
 /**
- * A message that the relay sends by calls of its own, because adapters lose what the platform answers. The encoder of the adapter sends
- * what another plugin has made of a message, where nothing else can.
+ * A message that the relay sends by calls of its own, because adapters lose the answers of platforms. The adapter's encoder is used only
+ * for elements of other plugins that these calls cannot express.
  */
 export abstract class BotMessage<A extends BotAccount = BotAccount> implements Message {
   abstract readonly likeness: string
   abstract readonly idempotentFor: number
-  /** What other plugins and the adapter's encoder learn of the chat besides its channel, such as its guild. */
+  /** Details of the chat besides its channel, such as its guild, for other plugins and the adapter's encoder. */
   protected readonly event: Partial<Universal.Event> = {}
-  /** Whether the relay tells other plugins of a message that was sent: some adapters do so when the platform reports it. */
+  /** Whether the relay announces a sent message to other plugins. Some adapters do that themselves, on the platform's report. */
   protected readonly isAnnounced: boolean = true
 
   constructor(protected readonly account: A, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {}
 
-  /** The ID of the chat, as the adapter names its channels. @throws SendError */
+  /** The adapter's ID of the chat. @throws SendError */
   protected abstract channel(): Promise<string>
 
   /**
-   * The calls that send the message, at least one, in their order; `undefined` where only the adapter's encoder can send it.
+   * The calls that send the message, at least one, in order; `undefined` if only the adapter's encoder can send it.
    *
-   * @param elements as other plugins have made them
-   * @param isForeign whether that is something else than the items
+   * @param elements the message after other plugins
+   * @param isForeign whether other plugins changed it
    * @throws SendError
    */
   protected abstract calls(channelId: string, elements: readonly h[], isForeign: boolean): Promise<readonly Call[] | undefined>
@@ -43,7 +43,7 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
     return this.items.map(toElement)
   }
 
-  /** Tells the adapter's encoder the rest of the place, where the channel is not all of it. @throws SendError */
+  /** Completes the place in the adapter's encoder, if the channel is not all of it. @throws SendError */
   protected adapt?(encoder: MessageEncoder): Promise<void>
 
   async send(begin: () => void): Promise<Receipt> {
@@ -58,7 +58,7 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
       const channelId = await this.channel()
       const session = account.isHeard ? createSession(bot, channelId, kind === 'private', this.event) : undefined
       const elements = session ? await announceSend(account, session, this.toElements()) : this.toElements()
-      // Plugins change elements in place, too.
+      // Plugins may also change elements in place.
       const isForeign = session !== undefined && !isDeepStrictEqual(elements, this.toElements())
       const calls = await this.calls(channelId, elements, isForeign)
       if (session && !calls) return await this.encode(channelId, session, start)
@@ -67,9 +67,9 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
       if (session && this.isAnnounced) announceSent(account, session, messageIds[0] ?? '')
       return { messageIds }
     } catch (error) {
-      // What the adapter throws, it may have thrown after its call.
+      // The adapter may have thrown after its call.
       const failure = classifyThrown(error, call.hasBegun ? 'unanswered' : 'refused')
-      // What only prepares a message sends nothing, whatever became of it.
+      // A failed preparation has sent nothing.
       throw call.hasBegun || failure.outcome !== 'unanswered' ? failure : new SendError('unsent', failure.wording, { cause: failure.cause })
     }
   }
@@ -82,7 +82,7 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
         ids.push(...messageIds)
       } catch (error) {
         const isRefused = error instanceof SendError && error.outcome === 'refused'
-        // A further round of calls that can be repeated makes only what is missing.
+        // If calls can be repeated, a further round makes only the missing ones.
         throw index === 0 ? error : partlyArrived(error, isRefused || this.idempotentFor === 0)
       }
     }
@@ -93,7 +93,7 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
   protected async encode(channelId: string, session: SendSession, begin: () => void): Promise<Receipt> {
     const encoder = createEncoder(this.account.bot, channelId)
     if (!encoder) throw new SendError('suppressed')
-    // Adapters leave texts live in which tags mention users, and those of the caller are among them.
+    // Adapters do not escape tags that mention users, and the caller's texts may contain some.
     session.elements = h.transform(session.elements ?? [], { text: attrs => h.text(breakTags(toText(attrs.content))) })
     encoder.session = session
     await this.adapt?.(encoder)
@@ -105,22 +105,22 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
   }
 }
 
-/** A message that is made ready once, and sent as it is unless another plugin makes something else of it. */
+/** A message that is prepared once, and sent like that unless another plugin changes it. */
 export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotMessage<A> {
-  /** As `idempotentFor`, where no other plugin has changed the message. */
+  /** As `idempotentFor`, if no other plugin has changed the message. */
   protected readonly repeatableFor: number = 0
   /** Whether another plugin has changed the message, or may have done so before a restart. */
   private isForeign: boolean
   private prepared: Promise<readonly Call[]> | undefined
 
-  /** @param changed the ID of the message that becomes these items; absent for a new message */
+  /** @param changed the ID of the message to change; absent for a new one */
   constructor(account: A, target: Target, items: readonly LoadedItem[], protected readonly changed?: string) {
     super(account, target, items)
     this.isForeign = account.mayBeChanged
   }
 
   get idempotentFor(): number {
-    // The same change a second time changes nothing.
+    // A repeated change is harmless.
     if (this.changed !== undefined) return Infinity
     return this.isForeign ? 0 : this.repeatableFor
   }
@@ -131,7 +131,7 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotM
   }
 
   /**
-   * Gets ready what can be before anything is sent: files are read, and uploaded where that sends nothing.
+   * Prepares the message as far as possible without sending: reads files, and uploads them if that sends nothing.
    *
    * @returns as `calls`
    * @throws SendError
@@ -142,7 +142,7 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotM
     this.isForeign = isForeign
     if (isForeign && this.changed !== undefined) throw unchangeable('another plugin made something else of it')
     if (isForeign) return
-    // A further round goes on with what the one before it has begun, such as fetching a file.
+    // A further round continues the preparation of the one before, such as a download.
     return this.prepared ??= this.prepare(channelId).catch((error: unknown) => {
       this.prepared = undefined
       throw error
@@ -150,7 +150,7 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotM
   }
 }
 
-/** Makes a call, and once more after a short limit of its chat. A limit of the account concerns other chats as well: the core waits. */
+/** Makes a call, and repeats it after a short rate limit of its chat. A limit of the account is for the core, as it concerns all chats. */
 async function pastLimit(call: Call): Promise<Receipt> {
   try {
     return await call()
@@ -166,7 +166,7 @@ function unchangeable(why: string): SendError {
   return new SendError('refused', `the message that is there cannot be changed: ${why}`, { isFinal: true })
 }
 
-/** The only one of the parts of a changed message. @throws SendError `refused` where there are more */
+/** The only part of a changed message. @throws SendError `refused` if there are more */
 export function onlyPart<T>(parts: readonly T[]): T {
   const [part] = parts
   if (part === undefined || parts.length > 1) throw unchangeable('it would not be one message')

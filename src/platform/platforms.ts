@@ -6,5 +6,5 @@ import { oneBot } from './onebot/account'
 import { satori } from './satori/account'
 import { telegram } from './telegram'
 
-/** What is particular to platforms. The first one that owns a bot counts, and the last one owns every bot. */
+/** The particulars of platforms. The first one that accepts a bot counts; the last one accepts every bot. */
 export const platforms: readonly [PlatformSupport, ...PlatformSupport[]] = [oneBot, telegram, lark, satori, discord, anyPlatform]

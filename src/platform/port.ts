@@ -3,30 +3,30 @@ import { causes, type About, type CauseId } from '../message/causes'
 import type { BotSelector, MediaItem, MentionItem, ParsedItem, ReplyItem, Target, TextItem } from '../message/model'
 
 /**
- * What the relay knows of chat platforms. The core calls these interfaces; `koishi.ts` implements them for the bots of a Koishi app, and
- * `onebot/` what is particular to OneBot 11. The tests in simulated time implement them with a scripted platform.
+ * The core's view of chat platforms. `koishi.ts` implements these interfaces for the bots of a Koishi app, with the particulars of
+ * OneBot 11 in `onebot/`. The tests in simulated time implement them with a scripted platform.
  */
 export interface Port {
   /**
-   * The bot that sends now: the one that was asked for, otherwise a OneBot bot, otherwise the first that is online.
+   * The bot that sends now: the selected one, or else a OneBot bot, or else the first one online.
    *
-   * @throws RelayError `unsent`, with the cause, when no such bot is online
+   * @throws RelayError `unsent`, with the cause, if no such bot is online
    */
   choose(selector: BotSelector): Account
   /**
-   * The bot for a message that may wait: one that is online, as `choose` has it, otherwise one that may come online.
+   * The bot for a message that may wait: that of `choose`, or else one that may come online.
    *
-   * @throws RelayError `unsent` when there is no such bot at all
+   * @throws RelayError `unsent` if there is no such bot
    */
   chooseLater(selector: BotSelector): Account
-  /** The bot with this `sid`, online or not; `undefined` when there is none. */
+  /** The bot with this `sid`, online or not; `undefined` if there is none. */
   find(sid: string): Account | undefined
   /**
-   * Calls back with each change of a bot's health; the function returned ends that. The callback must not throw. Other accounts may have
-   * changed with it, and a call under way may still be answered where only the account is logged out.
+   * Calls back for each change of a bot's health. The returned function ends that. The callback must not throw. Other accounts may have
+   * changed with it. If only the account is logged out, a present call may still be answered.
    */
   onHealth(callback: (sid: string, isOnline: boolean) => void): () => void
-  /** Calls back when a platform reports that it has closed a chat to an account, or opened it again; the function returned ends that. */
+  /** Calls back when a platform reports that a chat is closed to an account, or open again. The returned function ends that. */
   onChat(callback: (sid: string, target: Target, closure: Closure | 'open') => void): () => void
 }
 
@@ -34,47 +34,46 @@ export interface Port {
 export interface Account {
   /** `platform:selfId`. */
   readonly sid: string
-  /** As Koishi names it; empty until the adapter knows it. */
+  /** The platform's name in Koishi; empty until the adapter knows it. */
   readonly platform: string
   readonly health: Health
   /** Whether it can send now: its health is `online`. */
   readonly isOnline: boolean
   /** Its ID on the platform. */
   readonly selfId: string
-  /** Its display name; empty where it has none. */
+  /** Its display name; may be empty. */
   readonly name: string
-  /** Whether its adapter reads files itself, in this process: then it gets an uploaded file by its path, whatever `mediaTransport` says. */
+  /** Whether its adapter reads files in this process: it then gets the paths of uploaded files, whatever `mediaTransport` says. */
   readonly readsFiles: boolean
   /** Whether it can send a file. */
   readonly takesFiles: boolean
-  /** The most characters, in UTF-16 units, that a text may have to be one message; `Infinity` where that is unknown. */
+  /** The longest text of one message, in UTF-16 units; `Infinity` if that is unknown. */
   readonly longestText: number
   /**
-   * Whether a text is sent again, unless the settings say otherwise, where nobody can tell whether it arrived: true where the platform can
-   * usually be asked, or where a repeated call does no harm.
+   * The default for sending a text again when no look-up can tell whether it arrived. `true` if the platform can usually be asked, or if a
+   * repeated call is harmless.
    */
   readonly retriesUnanswered: boolean
   /**
-   * Checks what is to be sent before anything leaves.
+   * Checks items before anything leaves.
    *
-   * @returns the items, each that the platform cannot take replaced by a `bad-request` that says why
-   * @throws RelayError `bad-request` where the target, or a user whom an item mentions, cannot exist on this platform
+   * @returns the items. Those that the platform cannot send are replaced by a `bad-request` that says why.
+   * @throws RelayError `bad-request` if the target, or a mentioned user, cannot exist on this platform
    */
   check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[]
   /**
-   * One platform message made of these items; nothing is sent yet.
+   * Makes a platform message of items, without sending it.
    *
-   * @param name what the message is known by: equal for each call for it, also after a restart, and for no other message
+   * @param name an internal name: the same for each call for this message, also after a restart, and different for every other message
    */
   message(target: Target, items: readonly LoadedItem[], name: string): Message
   /**
-   * Changes a message that is there into these items, texts and mentions. Further calls do no harm. Absent where the platform has no such
-   * call.
+   * Changes an existing message into these texts and mentions. Repeated calls are harmless. Absent if the platform has no such call.
    *
    * @param name as for `message`
    */
   update?(target: Target, messageId: string, items: readonly LoadedItem[], name: string): Message
-  /** How old its own message may be at most that it recalls, in milliseconds; 0 where it recalls none. */
+  /** The greatest age at which it can recall its own message, in milliseconds; 0 if it cannot. */
   readonly recallableFor: number
   /**
    * Recalls a message that was sent to this target.
@@ -83,78 +82,78 @@ export interface Account {
    */
   recall(target: Target, messageId: string): Promise<void>
   /**
-   * Asks whether the platform takes messages to a chat now. Absent where it tells that only by refusing a message.
+   * Asks whether a chat is open now. Absent if the platform shows that only by refusing messages.
    *
-   * @returns `undefined` where the platform cannot tell
+   * @returns `undefined` if the platform cannot tell
    * @throws SendError
    */
   closure?(target: Target): Promise<Closure | 'open' | undefined>
   /**
-   * The groups that it is in, as targets can name them. Absent where the platform has no list of them.
+   * Its groups, with IDs for targets. Absent if the platform has no such list.
    *
    * @throws SendError
    */
   groups?(): Promise<Contact[]>
   /**
-   * The users with whom it has a private chat, as targets can name them. Absent where the platform has no list of them.
+   * The users of its private chats, with IDs for targets. Absent if the platform has no such list.
    *
    * @throws SendError
    */
   friends?(): Promise<Contact[]>
 }
 
-/** Why a chat takes nothing from an account for a while. */
+/** Why a chat is closed to an account for a while. */
 export interface Closure {
   cause: CauseId
-  /** When that ends, in milliseconds since the epoch; `null` where the platform does not say. */
+  /** The end, in milliseconds since the epoch; `null` if the platform does not say. */
   until: number | null
 }
 
-/** Whether an account can send. */
+/** The health of an account. */
 export interface Health {
-  /** `offline` also where the bot is connected, but its account is logged out or the platform answers nothing. */
+  /** `offline` also if the bot is connected, but its account is logged out or its platform does not answer. */
   readonly state: 'online' | 'connecting' | 'offline'
   /** When it came online, or went offline, in milliseconds since the epoch. */
   readonly since: number
-  /** Why it is not online: in the English words of `causes`, the platform's own after them. */
+  /** Why it is not online: the English words of `causes`, then those of the platform. */
   readonly cause?: string
 }
 
-/** A group that an account is in (a channel, on other platforms), or a friend of it. */
+/** A group of an account (on other platforms a channel), or a friend. */
 export interface Contact {
   id: string
-  /** Empty where it has none. */
+  /** May be empty. */
   name: string
 }
 
-/** One platform message: how it is sent, and how it is looked for when no answer came. It can be sent several times. */
+/** A platform message, which can be sent, repeatedly, and looked up. */
 export interface Message {
   /** Equal for messages that look the same in the history of one chat. */
   readonly likeness: string
-  /** For how long after its first call a further one cannot make a second message, in milliseconds; absent where it always can. */
+  /** How long after the first call the platform recognizes a repeated one, in milliseconds; absent if it never does. */
   readonly idempotentFor?: number
   /**
-   * Makes the call. Its answer counts however late it comes, for as long as the connection lasts.
+   * Makes the call. A late answer counts as well, as long as the connection lasts.
    *
-   * @param begin called right before the call is made: from then on the message may arrive. It throws when the attempt was given up
-   *   meanwhile; then no call is made.
+   * @param begin called right before the call: from then on the message may arrive. Throws if the attempt was given up meanwhile; then no
+   *   call is made.
    * @throws SendError
    */
   send(begin: () => void): Promise<Receipt>
-  /** The equal messages that the platform has reported by itself, the oldest first; absent where a platform never does. */
+  /** The equal messages that the platform has reported by itself, the oldest first; absent if a platform never does. */
   reports?(): readonly Report[]
   /**
-   * Asks the platform for the last so many messages of the chat. Absent where it has no history.
+   * Asks the platform for the last so many messages of the chat. Absent if it has no history.
    *
-   * @returns `undefined` where this message cannot be looked for
-   * @throws SendError when there is no connection, no answer, or a failure
+   * @returns `undefined` if this message cannot be looked up
+   * @throws SendError for a missing connection or answer, or a failure
    */
   history?(count: number): Promise<HistoryPage | undefined>
 }
 
-/** What the platform said of a message that it took. */
+/** The answer of a platform that accepted a message. */
 export interface Receipt {
-  /** The IDs that the platform gave, in sending order; none for a file. */
+  /** The IDs that the platform returned, in sending order; none for a file. */
   messageIds: readonly string[]
 }
 
@@ -169,7 +168,7 @@ export interface Report {
 export interface HistoryPage {
   /** The messages of the bot's own account, in any order. */
   own: readonly HistoryEntry[]
-  /** When the oldest message of the page was sent, whoever sent it, by the platform's clock; `Infinity` for an empty page. */
+  /** The time of the oldest message of any sender, by the platform's clock; `Infinity` for an empty page. */
   oldest: number
   /** Whether every message of the bot's own account could be read. */
   isReadable: boolean
@@ -179,59 +178,59 @@ export interface HistoryEntry {
   id: string
   /** Milliseconds since the epoch by the platform's clock, which may show whole seconds only. */
   time: number
-  /** Whether it looks like the message that is looked for. */
+  /** Whether it looks like the message to find. */
   isEqual: boolean
-  /** Whether the server of the platform has seen it; without that it may exist for the client alone, which is how risk control blocks. */
+  /** Whether the platform's server has it. If only the client does, risk control may have blocked it. */
   isSeen: boolean
 }
 
-/** An item in the form in which the platform gets it. */
+/** An item in the form for the platform. */
 export type LoadedItem = TextItem | MentionItem | ReplyItem | LoadedMedia
 
 export interface LoadedMedia {
   type: MediaItem['type']
   /** `http(s)://`, `file://` or `data:` with base64. */
   src: string
-  /** The absolute path on this machine's disk, where the platform is expected to read it there. */
+  /** The absolute path on this machine's disk, if the platform is expected to read the file there. */
   path?: string
   /** The name that the platform shows for a file. */
   name: string
 }
 
-/** How a send failed: refused by the platform, suppressed by another plugin, never sent, or without an answer. */
+/** The failures of a send: refused by the platform, suppressed by another plugin, never sent, or without an answer. */
 export type SendFailure = 'refused' | 'suppressed' | 'unsent' | 'unanswered'
 
-/** A platform wants no further calls for a while, because too many came. */
+/** A rate limit of a platform. */
 export interface Limit {
-  /** Whether it concerns one chat, or all chats of the account. */
+  /** Whether the limit is for one chat, or for the whole account. */
   scope: 'chat' | 'account'
-  /** For how long, in milliseconds. */
+  /** Its length, in milliseconds. */
   after: number
 }
 
-/** The longest limit that a waiting caller, or the rest of a divided message, waits for, in milliseconds. */
+/** The longest rate limit that a waiting caller, or the rest of a divided message, waits for, in milliseconds. */
 export const longestLimit = 10_000
 
-/** What more is known of a failure. */
+/** The details of a failure. */
 export interface SendErrorOptions extends ErrorOptions {
   causeId?: CauseId | undefined
-  /** Where it is `unsent` because of a limit, or the rest of a divided message is. */
+  /** The rate limit that kept the message, or the rest of a divided one, from being sent. */
   limit?: Limit | undefined
-  /** Whether a further call would do harm, or could not succeed. */
+  /** Whether a further call would be harmful or in vain. */
   isFinal?: boolean | undefined
 }
 
 /** A send that failed. */
 export class SendError extends Error {
   override readonly name = 'SendError'
-  /** Why it failed, where the platform tells it in a way that the relay knows. */
+  /** The cause, if the platform gives one that the relay knows. */
   readonly causeId: CauseId | undefined
-  /** The cause in plain English, then the platform's own words; fit to be shown to the caller. */
+  /** The cause in plain English, then the platform's own words; safe to show to the caller. */
   readonly wording: string | undefined
   readonly limit: Limit | undefined
   private readonly isFinal: boolean
 
-  /** @param words the platform's own words, fit to be shown to the caller */
+  /** @param words the platform's own words, safe to show to the caller */
   constructor(readonly outcome: SendFailure, words?: string, { causeId, limit, isFinal = false, ...options }: SendErrorOptions = {}) {
     const plain = causeId && causes[causeId].en
     const wording = plain && words ? `${plain}${causeId === 'unreachable' ? `: ${words}` : ` (platform: "${words}")`}` : plain ?? words
@@ -242,33 +241,33 @@ export class SendError extends Error {
     this.isFinal = isFinal
   }
 
-  /** What it is about. */
+  /** What the failure is about. */
   get about(): About {
     return this.causeId ? causes[this.causeId].about : 'unknown'
   }
 
-  /** The failure that ended it: a refusal may stand behind one that is unanswered because of an earlier call. */
+  /** The failure of the last call. It may be the cause of this one, which is unanswered because of an earlier call. */
   get last(): SendError {
     return this.cause instanceof SendError ? this.cause : this
   }
 
-  /** Whether it is about the chat (muted, not a member, no such group), so that further calls into it are no use now. */
+  /** Whether the failure is about the chat (muted, not a member, no such group): further calls into it are in vain for now. */
   get isAboutTarget(): boolean {
     return this.about === 'chat-closed' || this.about === 'chat-gone'
   }
 
-  /** Whether the same call may succeed the next time. */
+  /** Whether the same call may succeed next time. */
   get isRetryable(): boolean {
     return !this.isAboutTarget && this.about !== 'account' && !this.isFinal && this.outcome !== 'suppressed'
   }
 
-  /** The failure as the caller is told; its cause is this one. */
+  /** The error for the caller, with this failure as its cause. */
   toRelayError(): RelayError {
     const { outcome, wording, cause, limit } = this
     return new RelayError(outcome, wording && `${texts[outcome]}: ${wording}`, {
       cause: this,
       ...limit && { headers: { 'retry-after': String(Math.ceil(limit.after / 1000)) } },
-      // Adapters write all arguments of a call into the texts of what they throw, so only the class of such an error is logged.
+      // Adapters put the arguments of a call into the texts of their errors, so only the class of such an error is logged.
       ...wording !== undefined && cause !== undefined && { logText: `the adapter threw ${cause instanceof Error ? cause.name : typeof cause}` },
     })
   }

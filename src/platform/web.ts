@@ -10,21 +10,21 @@ import { classifyThrown, cleanWording } from './failure'
 import { SendError, type Limit, type LoadedMedia } from './port'
 
 /*
- * Platforms with an HTTP API that the relay calls itself, through the HTTP client of the adapter and with its credentials: the adapters
- * lose what the platform answers.
+ * Platforms with an HTTP API that the relay calls itself, through the HTTP client and with the credentials of the adapter, because adapters
+ * lose the answers of platforms.
  */
 
-/** What is used of Koishi's HTTP client. */
+/** The used part of Koishi's HTTP client. */
 type Client = <T>(method: string, url: string, config: {
   data?: object | undefined
   headers?: Record<string, string>
-  /** In milliseconds; 0 for none. */
+  /** In milliseconds; 0 for no limit. */
   timeout: number
   validateStatus: () => true
   responseType: (response: Response) => Promise<T>
 }) => Promise<{ status: number, headers: Headers, data: T }>
 
-/** The HTTP client of an adapter's bot, which knows the address and the credentials, or of a context. @throws SendError `unsent` */
+/** The HTTP client of a bot, with its address and credentials, or of a context. @throws SendError `unsent` */
 function clientOf(owner: object): Client {
   const { http } = fieldsOf(owner)
   if (!isClient(http)) throw new SendError('unsent', 'the adapter is not ready')
@@ -35,12 +35,12 @@ function isClient(value: unknown): value is Client {
   return typeof value === 'function'
 }
 
-/** What a platform's API answered. */
+/** An answer of a platform's API. */
 export interface WebAnswer {
   status: number
   /** The whole body. */
   text: string
-  /** JSON, parsed; `undefined` for anything else. */
+  /** The parsed JSON; `undefined` for anything else. */
   body: unknown
   headers: Headers
 }
@@ -48,13 +48,13 @@ export interface WebAnswer {
 /**
  * Makes a request to the platform of a bot.
  *
- * @param path behind the address of the API
- * @param data sent as JSON, or as it is where it is a form
- * @throws SendError `unsent` where no connection was made, `unanswered` where there was no answer
+ * @param path relative to the address of the API
+ * @param data sent as JSON; a form is sent as it is
+ * @throws SendError `unsent` without a connection, `unanswered` without an answer
  */
 export async function ask(bot: Bot, method: string, path: string, data?: object): Promise<WebAnswer> {
   try {
-    // The attempt has a time limit of its own, and an answer that comes later counts as well.
+    // No time-out: the attempt has one of its own, and a later answer counts as well.
     const { status, headers, data: text } = await clientOf(bot)(method, path, {
       data, timeout: 0, validateStatus: () => true, responseType: response => response.text(),
     })
@@ -64,59 +64,59 @@ export async function ask(bot: Bot, method: string, path: string, data?: object)
   }
 }
 
-/** The wait that `Retry-After` names, in milliseconds: seconds, or a date (RFC 9110, section 10.2.3); `undefined` for none. */
+/** The wait of a `Retry-After`, in milliseconds: seconds, or a date (RFC 9110, section 10.2.3); `undefined` without one. */
 export function retryAfterOf(headers: Headers): number | undefined {
   const given = headers.get('retry-after') ?? ''
   const wait = /^[\d.]+$/.test(given) ? Number(given) * 1000 : Date.parse(given) - Date.now()
   return wait > 0 ? wait : undefined
 }
 
-/** What an answer says of a failure. */
+/** The details of a failure in an answer. */
 interface Complaint {
   /** The platform's own words. */
   words?: string | undefined
   causeId?: CauseId | undefined
-  /** Whom a limit concerns, where the failure is one. */
+  /** The scope of a rate limit, if the failure is one. */
   scope?: Limit['scope'] | undefined
-  /** How long to wait because of a limit, in milliseconds. */
+  /** The length of a rate limit, in milliseconds. */
   wait?: number | undefined
 }
 
-/** The wait because of a limit where a platform names none, in milliseconds. */
+/** The length of a rate limit for which the platform gives none, in milliseconds. */
 const usualWait = 5_000
 
 /**
- * The failure of a call with an answer: a server that failed may have carried it out; what a platform refuses, it would refuse again.
+ * The failure of a call with an answer. A server that failed may have carried out the call. A refusal is final.
  *
- * @param status of HTTP, or what it would be where the platform tells failures by a code
+ * @param status of HTTP, or its equivalent if the platform reports failures by a code
  */
 export function toFailure(status: number, { words = '', causeId, scope, wait }: Complaint): SendError {
   const shown = cleanWording(words) ?? `HTTP ${status}`
   if (scope) return new SendError('unsent', shown, { causeId: 'rate-limited', limit: { scope, after: wait ?? usualWait } })
-  // A server that waited too long for the request may have read it all the same (RFC 9110, section 15.5.9).
+  // 408: a server that timed out may have read the request (RFC 9110, section 15.5.9).
   if (status >= 500 || status === 408) return new SendError('unanswered', shown)
   const isAccount = causeId !== undefined && causes[causeId].about === 'account'
   return isAccount ? new SendError('unsent', shown, { causeId }) : new SendError('refused', shown, { causeId, isFinal: true })
 }
 
-/** The failure of a call whose answer is no success and no failure: it may have been carried out. */
+/** The failure of a call whose answer is neither success nor failure: it may have been carried out. */
 export function unreadable(): SendError {
   return new SendError('unanswered', 'the answer of the platform cannot be read')
 }
 
-/** The objects in a list. @throws SendError where there is no list */
+/** The objects in a list. @throws SendError if the value is not a list */
 export function readList(list: unknown): JsonObject[] {
   if (Array.isArray(list)) return list.filter(isObject)
   throw unreadable()
 }
 
-/** The most pages of a list that are read. */
+/** The most pages of a list to read. */
 const maxPages = 100
 
 /**
- * All entries of a list that comes in pages.
+ * All entries of a paged list.
  *
- * @param read gets a page by what the page before it calls the next one, an empty text for the first one
+ * @param read reads a page by the cursor in the page before; an empty text for the first page
  * @throws SendError
  */
 export async function readPages(read: (next: string) => Promise<{ list: unknown, next: string }>): Promise<JsonObject[]> {
@@ -130,7 +130,7 @@ export async function readPages(read: (next: string) => Promise<{ list: unknown,
   return all
 }
 
-/** The form of a request that holds files: a field that is no text is JSON. */
+/** The form of a request with files. Fields other than texts become JSON. */
 export function toForm(fields: JsonObject, files: readonly (readonly [field: string, file: MediaFile])[]): FormData {
   const form = new FormData()
   for (const [field, value] of Object.entries(fields)) {
@@ -140,22 +140,22 @@ export function toForm(fields: JsonObject, files: readonly (readonly [field: str
   return form
 }
 
-/** The bytes of a picture, video, voice message or file, for an adapter that works in this process. */
+/** The bytes of a picture, video, voice message or file. */
 export interface MediaFile {
   data: Buffer
-  /** The name to show, with an extension where its type has one. */
+  /** The name to show, with an extension if the type has one. */
   name: string
   /** Its media type, such as `image/png`. */
   type: string
 }
 
-/** How long a link may take, in milliseconds. */
+/** The time-out of a download, in milliseconds. */
 const linkTime = 20_000
 
 /**
- * Reads the bytes of an item before the call that sends them: what cannot be had is refused, and nothing has left.
+ * Reads the bytes of an item before the call that sends them. If that fails, the message is refused and nothing has left.
  *
- * @param most the most bytes that the platform takes
+ * @param most the largest file that the platform accepts, in bytes
  * @throws SendError `refused`
  */
 export async function readMedia(bot: Bot, { src, path, name }: LoadedMedia, most: number): Promise<MediaFile> {
@@ -173,20 +173,20 @@ export async function readMedia(bot: Bot, { src, path, name }: LoadedMedia, most
   return describe(data, name || nameOfUrl(src), type, most)
 }
 
-/** How files of the usual types begin, where neither a name nor a server tells their type. */
+/** The first bytes of usual file types, for data without a name or type. */
 const beginnings: readonly [type: string, bytes: RegExp][] = [
   ['image/png', /^\x89PNG/], ['image/jpeg', /^\xff\xd8\xff/], ['image/gif', /^GIF8/], ['image/webp', /^RIFF.{4}WEBP/s], ['application/pdf', /^%PDF/],
 ]
 const unknownType = 'application/octet-stream'
 
-/** @param given the type that came with the data; empty for none */
+/** @param given the type that came with the data; may be empty */
 function describe(data: Buffer, name: string, given: string, most: number): MediaFile {
   if (data.length > most) throw tooLarge(most)
   const start = data.toString('latin1', 0, 12)
   const [found = unknownType] = beginnings.find(([, bytes]) => bytes.test(start)) ?? []
   const type = (given === unknownType ? '' : given) || lookup(name) || found
   const ending = extension(type) || 'bin'
-  // What ends otherwise, as `snapshot.cgi` does, is shown as a file.
+  // With another extension, such as that of `snapshot.cgi`, it would be shown as a file.
   const isShown = /^(?:image|video|audio)\//.test(type)
   const hasEnding = ending === 'bin' || (isShown ? lookup(name) !== false : /\.[^.]+$/.test(name))
   return { data, name: hasEnding ? name || 'file' : `${name || 'file'}.${ending}`, type }

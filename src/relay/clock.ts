@@ -1,26 +1,26 @@
 import { onAbort } from '../lib/async'
 
 /**
- * Time as the core sees it. Waits, deadlines and settling run on the monotonic clock; the machine's clock is for what people see, for
- * expiry across a restart, and for where a look-up begins. Nothing in `relay/` reads a global clock or timer, so that tests simulate time.
+ * The time of the core. Waits, deadlines and settling use the monotonic clock. The machine's clock serves for display, for expiry across a
+ * restart, and for the start of a look-up's window. Nothing in `relay/` reads a global clock or timer, so that tests can simulate time.
  */
 export interface Clock {
-  /** Milliseconds on a clock that only runs forward. */
+  /** Milliseconds on the monotonic clock. */
   now(): number
   /** Milliseconds since the epoch by the machine's clock, which may be set at any time. */
   wall(): number
-  /** Calls back after so many milliseconds; what it returns cancels that. */
+  /** Calls back after so many milliseconds. The returned function cancels that. */
   after(ms: number, callback: () => void): () => void
 }
 
-/** The longest time that a timer of Node.js can wait, in milliseconds; one for longer goes off at once. */
+/** The longest time of a Node.js timer, in milliseconds; a longer one fires at once. */
 const longestTimer = 2 ** 31 - 1
 
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
   after(ms, callback) {
-    // It may go off a little early: then what waits for a limit would find it still in force.
+    // Timers may fire a little early, and a limit would then still be in force.
     const timer = setTimeout(callback, ms > 0 ? Math.min(Math.ceil(ms) + 1, longestTimer) : 0)
     return () => clearTimeout(timer)
   },
@@ -40,7 +40,7 @@ export async function pause(clock: Clock, ms: number, ...signals: AbortSignal[])
   })
 }
 
-/** Calls back again and again, each time after so many milliseconds. @returns ends that */
+/** Calls back repeatedly, each time after so many milliseconds. The returned function ends that. */
 export function every(clock: Clock, ms: number, callback: () => void): () => void {
   const tick = (): void => {
     cancel = clock.after(ms, tick)
@@ -50,7 +50,7 @@ export function every(clock: Clock, ms: number, callback: () => void): () => voi
   return () => cancel()
 }
 
-/** The result of some work; `undefined` where it takes longer than so many milliseconds, or one of these signals is aborted. */
+/** The result of some work; `undefined` if it takes longer than so many milliseconds, or one of these signals is aborted. */
 export async function inTime<T>(clock: Clock, work: Promise<T>, ms: number, ...signals: AbortSignal[]): Promise<T | undefined> {
   const end = new AbortController()
   try {

@@ -6,10 +6,10 @@ import { writeTarget } from '../message/target'
 import type { Files } from './options'
 
 /**
- * What a request means, as a digest: the order of its fields does not count. An uploaded file counts by its content, because a job that is
- * run again uploads its file again and gets another ID; one that is not there counts by its ID.
+ * A digest of a request's meaning: the order of fields does not count. An uploaded file counts by its content, because a repeated job
+ * uploads it again under another ID; a missing file counts by its ID.
  *
- * @param digestUpload gives a digest of the content of an uploaded file, `undefined` when there is no file with this ID
+ * @param digestUpload returns a digest of the content of an uploaded file; `undefined` if there is no such file
  */
 export async function fingerprintOf(
   { mode, target, bot, items, expiresIn, urgent, sendAt, thread, threadMode, route }: MessageRequest, digestUpload: Files['digest'],
@@ -29,7 +29,7 @@ async function digestItem(item: ParsedItem, digestUpload: Files['digest']): Prom
   const written = writeLink(link)
   const content = link.kind === 'upload' ? await digestUpload(link.id) : undefined
   if (content === undefined) return digest(`${type}\n`, item.name === undefined ? '' : `${item.name}\n`, written)
-  // Only a file is shown with its name, which ends its ID unless it has another one.
+  // Chats show the names of files only. By default, the name is the end of the ID.
   const { name = written.slice(written.indexOf('/') + 1) } = item
   return digest(`${type}\n`, type === 'file' ? `/${name}` : '', `\n${content}`)
 }

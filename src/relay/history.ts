@@ -5,14 +5,14 @@ import type { Deliveries } from './deliveries'
 import { unfinished, type Delivery, type State } from './delivery'
 import { cutList, matches, orStoreDown, type Filter, type Journal, type ListFilter } from './journal'
 
-/** How many deliveries ended how. */
+/** The numbers of deliveries by their end. */
 export type Counts = Record<typeof endStates[number], number>
 
 const endStates = ['sent', 'failed', 'unanswered', 'expired'] as const
-/** How many records are looked through before others get a turn. */
+/** How many records are read before other work gets a turn. */
 const pageSize = 200
 
-/** What is known of all deliveries: those in memory, and those in the journal. */
+/** All deliveries, in memory and in the journal. */
 export class History {
   constructor(private readonly deliveries: Deliveries, private readonly journal: Journal) {}
 
@@ -23,9 +23,9 @@ export class History {
     return delivery
   }
 
-  /** The newest first unless the filter says otherwise. Memory has the truth of what is active. */
+  /** Lists deliveries in the order of the filter. Active ones are taken from memory. */
   async list(filter: ListFilter): Promise<Delivery[]> {
-    // What ends meanwhile is in one of the two.
+    // Memory first: a delivery that ends meanwhile is then in one of the two.
     const active = [...this.deliveries.values()].map(({ delivery }) => delivery)
     const stored = await orStoreDown(this.journal.list(filter))
     const ids = new Set(active.map(({ id }) => id))
@@ -34,9 +34,9 @@ export class History {
   }
 
   /**
-   * What was to be sent, item by item.
+   * The content of a delivery.
    *
-   * @throws RelayError `not-found`, also where it is not kept; `store-down`
+   * @throws RelayError `not-found`, also if the content is not kept; `store-down`
    */
   async items(id: string): Promise<readonly ParsedItem[]> {
     const { id: found } = await this.get(id)
@@ -45,7 +45,7 @@ export class History {
     return items
   }
 
-  /** Those of these deliveries whose content is kept. */
+  /** The deliveries among these whose content is kept. */
   async withContent(ids: readonly string[]): Promise<ReadonlySet<string>> {
     return new Set([...ids.filter(id => this.deliveries.get(id)), ...await orStoreDown(this.journal.withContent(ids))])
   }
@@ -54,8 +54,8 @@ export class History {
    * Counts deliveries.
    *
    * @param filter which of them; its states do not count
-   * @param edges times in milliseconds since the epoch, ascending: between two of them is a span
-   * @returns how many ended how in each span by the time at which they were accepted, and how many there are at all in each state
+   * @param edges ascending times in milliseconds since the epoch; a span lies between two of them
+   * @returns the ends of the deliveries accepted in each span, and the number of all deliveries in each state
    */
   async counts(filter: Filter, edges: readonly number[]): Promise<{ spans: Counts[], states: Record<State, number> }> {
     const { since = 0, until = Infinity, targets } = filter
@@ -67,14 +67,14 @@ export class History {
       const ended = endStates.find(each => each === state)
       if (span && ended) span[ended] += count
     }
-    // No column tells the platform.
+    // No column has the platform.
     if (targets?.some(({ platform }) => platform !== undefined)) {
       for await (const { state, createdAt } of this.all({ ...filter, states: [...unfinished, ...endStates] })) {
         add(state, 1, spans[edges.findLastIndex(edge => edge <= createdAt)])
       }
       return { spans, states }
     }
-    // Those that have not ended are in memory.
+    // Unended deliveries are in memory.
     for (const { delivery } of this.deliveries.values()) {
       if (matches(delivery, { ...filter, states: unfinished })) states[delivery.state]++
     }
@@ -88,7 +88,7 @@ export class History {
     return { spans, states }
   }
 
-  /** All that a filter asks for, the newest first. */
+  /** All deliveries of a filter, the newest first. */
   async* all(filter: Omit<Filter, 'before'>): AsyncGenerator<Delivery> {
     for (let before: string | undefined = uuid(); before !== undefined;) {
       const page = await this.list({ ...filter, limit: pageSize, before })

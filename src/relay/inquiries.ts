@@ -7,28 +7,28 @@ import { messageIdsOf } from './delivery'
 import type { History } from './history'
 import type { RunningOptions } from './options'
 
-/** How old a message may be that is recalled, in milliseconds: platforms allow some minutes, and to administrators of a group more. */
+/** The greatest age of a message to recall, in milliseconds: platforms allow some minutes, and more to administrators of a group. */
 const recallable = 24 * 60 * 60 * 1000
 
-/** How many deliveries are looked through for it, the newest first: whoever asks for what is not there asks for all of them. */
+/** How many deliveries, the newest first, are searched for it: a search for an unknown message reads all of them. */
 const maxLooked = 10_000
 
-/** What a platform is asked beside the sending of messages. */
+/** Requests to platforms besides sending. */
 export class Inquiries {
   private readonly looks = new Mutex()
 
   constructor(private readonly context: RunningOptions) {}
 
   /**
-   * Takes a platform message back that was sent within the last day, by one of the last 10,000 deliveries.
+   * Recalls a platform message of the last day that one of the last 10,000 deliveries sent.
    *
-   * @param messageId as the platform gave it
-   * @param history where it is looked for
-   * @param isAllowed whether its caller may do so where the message was sent; otherwise it is as if there were none
-   * @throws RelayError `not-found`, `store-down`, or why the platform did not do it
+   * @param messageId as the platform returned it
+   * @param history the deliveries to search
+   * @param isAllowed whether the caller may recall messages to this target; otherwise the message counts as unknown
+   * @throws RelayError `not-found`, `store-down`, or the reason of the platform
    */
   async recall(messageId: string, history: Pick<History, 'all'>, isAllowed: (target: Target, platform: string) => boolean): Promise<void> {
-    // One look at a time: however many callers ask, others get their turn.
+    // One search at a time, so that many of them leave time for other work.
     const found = await this.looks.run('', () => this.findSent(messageId, history, isAllowed))
     if (!found) throw new RelayError('not-found', 'this relay has sent no such message within the last day')
     return ask(found.account.recall(found.target, messageId), this.context)
@@ -47,7 +47,7 @@ export class Inquiries {
   }
 
   /**
-   * Who sends what is asked of this bot, or of the one that is chosen where none is asked for.
+   * The bot that a request would use.
    *
    * @throws RelayError `unsent`
    */
@@ -56,7 +56,7 @@ export class Inquiries {
     return { platform, id: selfId, name }
   }
 
-  /** The platform of the bot that would send now or later what is asked of this one; `undefined` while there is none. */
+  /** The platform of the bot that a request would use now or later; `undefined` without such a bot. */
   platformFor(bot: BotSelector): string | undefined {
     try {
       return this.context.port.chooseLater(bot).platform
@@ -67,7 +67,7 @@ export class Inquiries {
   }
 
   /**
-   * The groups that the same bot is in, or those with whom it has a private chat.
+   * The groups, or the private chats, of the bot that a request would use.
    *
    * @throws RelayError `unsent`, or why the platform did not tell
    */
@@ -78,7 +78,7 @@ export class Inquiries {
 }
 
 /**
- * Waits for the answer, for as long as a call may take.
+ * Waits for an answer, for no longer than the time of a call.
  *
  * @throws RelayError `refused`, `unsent`, `unanswered`, `stopping`
  */
@@ -99,7 +99,7 @@ const texts: Readonly<Record<SendError['outcome'], string>> = {
   unanswered: 'the platform did not answer in time',
 }
 
-/** A missing permission is a refusal here: nothing waits for it, as a delivery does. */
+/** Converts a failure. A missing permission is a refusal here, because nothing waits for the permission as a delivery does. */
 function describe(cause: SendError): RelayError {
   const { causeId, wording } = cause
   const outcome = causeId === 'not-permitted' ? 'refused' : cause.outcome

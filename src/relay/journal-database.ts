@@ -1,7 +1,7 @@
 import { $, type Context, type Logger, type Query } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { readFile } from 'node:fs/promises'
-// Gives the event loop a turn: the statements of an embedded database do not.
+// Gives the event loop a turn, which the statements of an embedded database do not.
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { Mutex } from '../lib/async'
 import { placesOf, silently, unwrap } from '../lib/koishi'
@@ -24,25 +24,25 @@ declare module 'koishi' {
 interface JournalRow extends Row {
   /** Grows with each write: the number of the owner that made it, times `versions`, and how many writes that had made before. */
   version: number
-  /** What was to be sent, as JSON, or `file:` and the ID of a file with it; `null` where that is not kept. */
+  /** The content as JSON, or `file:` and the ID of a file with it; `null` if the content is not kept. */
   items: string | null
 }
 
 type Value = string | number | null
 
-/** As much as is used of koishi-plugin-database-sqlite 4.7.0. */
+/** The used part of koishi-plugin-database-sqlite 4.7.0. */
 interface Sqlite {
   _run: (sql: string, values: readonly Value[]) => void
   db: { getRowsModified: () => number }
 }
 
-/** Keeps content that is too large for a row. */
+/** Files for content that is too large for a row. */
 export interface ContentFiles {
   /** @returns the ID of the new file */
   saveData: (data: string, name: string) => Promise<string>
   /** @throws RelayError `file-not-found` */
   resolve: (id: string) => Promise<{ path: string }>
-  /** Keeps a file at least until then, in milliseconds since the epoch. @throws RelayError `file-not-found` */
+  /** Keeps a file at least until a time in milliseconds since the epoch. @throws RelayError `file-not-found` */
   keepUntil: (id: string, until: number) => Promise<void>
   remove: (id: string) => Promise<void>
 }
@@ -51,9 +51,9 @@ export interface JournalOptions {
   clock: Clock
   logger: Pick<Logger, 'warn'>
   files: ContentFiles
-  /** For how long the record of a delivery is kept, in milliseconds. */
+  /** How long the record of a delivery is kept, in milliseconds. */
   retention: number
-  /** How many records are kept. */
+  /** The most records. */
   recordLimit: number
   recordContent: RecordContent
 }
@@ -63,26 +63,26 @@ const statementTimeout = 8_000
 
 const table = 'message_relay_journal'
 const ownerTable = 'message_relay_owner'
-/** In this order they are written. */
+/** The columns, in the order of the batched insert. */
 const columns = [
   'id', 'state', 'target', 'caller', 'door', 'thread', 'key', 'updatedAt', 'summary', 'record', 'version', 'items',
 ] as const satisfies (keyof JournalRow)[]
-/** What is read of a delivery. The items may be large. */
+/** The columns of a delivery. The items are read separately, because they may be large. */
 const fields = columns.filter(name => name !== 'items')
 
-/** How many rows one statement writes, stamps or removes: the statements of an embedded database block the event loop. */
+/** The most rows that one statement writes, stamps or removes, because those of an embedded database block the event loop. */
 const chunkSize = 250
-/** How many rows one statement of a search for a text looks through, and how many it reads at least. */
+/** How many rows one statement of a text search looks through, and how many it reads at least. */
 const stretch = 2_000
 const least = 20
-/** How many versions an owner has. */
+/** The number of versions that each owner has. */
 const versions = 2 ** 32
 /** How often records are written, many together, in milliseconds. */
 const writeInterval = 450
 const day = 24 * 60 * 60 * 1000
-/** For how long a delivery may wait, at most: it may be meant for a time in 30 days, and expire 30 days later. In milliseconds. */
+/** The longest life of a waiting delivery, in milliseconds: scheduled 30 days ahead, it may expire 30 days later. */
 const longestWait = 61 * day
-/** The longest content of a row, in characters; what is longer becomes a file. */
+/** The longest content of a row, in characters. Longer content becomes a file. */
 const largest = 64 * 1024
 const fileMark = 'file:'
 const bufferSize = 64 * 1024 * 1024
@@ -90,11 +90,11 @@ const bufferSize = 64 * 1024 * 1024
 /** Keeps deliveries in one table of Koishi's database. */
 export class DatabaseJournal implements Journal, OwnerStore {
   readonly isDurable = true
-  /** Whether the database is within this process, so that no other process may use its file. */
+  /** Whether the database runs in this process, so that no other process may use its file. */
   readonly isEmbedded: boolean
   private readonly database: Context['database']
   private readonly sqlite: Sqlite | undefined
-  /** Records that are not written yet; the oldest are dropped where the database is away for long. */
+  /** The records that wait to be written. The oldest are dropped while the database is away for long. */
   private readonly buffer = new LRUCache<string, { delivery: Delivery, items?: readonly ParsedItem[] }>({
     max: 10_000, maxSize: bufferSize, sizeCalculation: ({ items = [] }) => Math.min(1 + sizeOfItems(items), bufferSize),
   })
@@ -104,16 +104,16 @@ export class DatabaseJournal implements Journal, OwnerStore {
   /** The owner under which all content was checked against the setting. */
   private checkedFor = -1
   private written = 0
-  /** Rows that were stamped, and that nobody has been told of. */
+  /** Stamped rows that no `adopt` has returned yet. */
   private readonly adopted = new Set<string>()
   /** Aborted when the database is taken away. */
   private readonly gone = new AbortController()
-  /** Rows that cannot be read and stand in the log. */
+  /** The damaged rows that the log has. */
   private readonly damaged = new Set<string>()
-  /** The files with the content of deliveries that were active lately. */
+  /** The content files of recently active deliveries. */
   private readonly contentFiles = new LRUCache<string, string>({ max: 1_000 })
 
-  /** @param ctx a context with the database; the tables are created when they are first used */
+  /** @param ctx a context with the database. Its tables are created on first use. */
   constructor(ctx: Context, private readonly options: JournalOptions) {
     this.database = unwrap(ctx.database)
     const { drivers } = this.database
@@ -139,7 +139,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   async update(delivery: Delivery): Promise<void> {
-    // The rest never changes, and has indexes.
+    // The other columns never change, and have indexes.
     const { id, state, target, key, updatedAt, summary, record } = toRow(delivery)
     const isKept = keepsContent(delivery.state, this.options.recordContent)
     await this.writes.run(id, async () => {
@@ -152,7 +152,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   async cancel(id: string): Promise<void> {
     // The last version of this owner, so that nothing of it replaces it.
     const tombstone = { ...emptyRow, id, updatedAt: this.options.clock.wall(), version: (this.owner + 1) * versions - 1 }
-    // The row knows that of an earlier process, this one that of a row which is not there yet.
+    // The row has the file of an earlier process; this process has that of a row that is not there yet.
     await this.dropFiles([id])
     await this.dropFile(id)
     await this.writes.run(id, async () => {
@@ -227,7 +227,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
         await this.change(ids, version, { version })
       }
     }
-    // They are read after they were stamped: until then the earlier owner may write.
+    // Rows are read after the stamp: until then the earlier owner may write.
     const left: Delivery[] = []
     for (let ids = [...this.adopted]; ids.length > 0; ids = ids.slice(chunkSize)) {
       const rows = await this.get({ id: ids.slice(0, chunkSize), state: [...unfinished, 'unanswered'] })
@@ -240,7 +240,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   async purge(wall: number): Promise<void> {
     const { owner, options: { retention, recordLimit, recordContent } } = this
     const expired = wall - retention
-    // Nothing depends on it: it has ended, and its key may be used again.
+    // Rows that nothing depends on: ended, with no key or an expired one.
     const done: Query.Expr<JournalRow> = {
       state: { $nin: [...unfinished] }, $or: [{ key: { $exists: false } }, { id: { $lt: lowestId(wall - day) } }],
     }
@@ -265,7 +265,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     return row
   }
 
-  /** SQLite changes a row in two steps, and no other may come in between. */
+  /** One at a time, because SQLite's driver changes a row in two steps. */
   swapOwner(from: OwnerRow | undefined, to: OwnerRow): Promise<boolean> {
     return this.writes.run(ownerTable, async () => {
       if (from) {
@@ -282,15 +282,15 @@ export class DatabaseJournal implements Journal, OwnerStore {
     })
   }
 
-  /** Marks a write of this owner as newer than those before. */
+  /** The version of this owner's next write. */
   private nextVersion(): number {
     return this.owner * versions + ++this.written
   }
 
   /**
-   * Changes a row that no newer owner has, and whose version is lower.
+   * Changes a row if no newer owner has it and its version is lower.
    *
-   * @returns whether there is such a row, or its tombstone
+   * @returns whether the row, or its tombstone, is there
    * @throws NotOwner
    */
   private async put({ id, ...change }: Partial<JournalRow> & Pick<JournalRow, 'id'>): Promise<boolean> {
@@ -319,17 +319,17 @@ export class DatabaseJournal implements Journal, OwnerStore {
 
   private async writeSome(): Promise<void> {
     const entries = [...this.buffer.rvalues()].flatMap(entry => entry ?? []).slice(0, chunkSize)
-    // Another flush may have been faster.
+    // Another flush may have written them.
     if (entries.length === 0) return
     const version = this.owner * versions
     const rows = await Promise.all(entries.map(async ({ delivery, items = [] }) => {
-      // A full disk costs the content, not the record.
+      // On a full disk, the record is kept without its content.
       return { ...toRow(delivery), version, items: await this.writeContent(delivery.id, items).catch(() => null) }
     }))
     await this.ask(() => this.replace(rows))
     for (const entry of entries) {
       const { id } = entry.delivery
-      // It may have been recorded again since.
+      // The delivery may have been recorded again since.
       if (this.buffer.peek(id) === entry) this.buffer.delete(id)
     }
     await yieldToOthers()
@@ -341,7 +341,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     if (written === undefined) await this.database.upsert(table, [...rows])
   }
 
-  /** Changes these rows where their version is lower. @returns how many there were */
+  /** Changes the rows among these whose version is lower. @returns their number */
   private async change(ids: readonly string[], version: number, change: Partial<JournalRow>): Promise<number> {
     const assignments = Object.keys(change).map(column => `${column} = ?`).join()
     const sql = `UPDATE ${table} SET ${assignments} WHERE id IN (${marks(ids)}) AND version < ?`
@@ -352,9 +352,9 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   /**
-   * Runs a statement of SQLite. Its driver would make several of it, one for each row, and each takes longer than a send.
+   * Runs a statement on SQLite directly: the driver would run one for each row, and each takes longer than a send.
    *
-   * @returns how many rows were written; `undefined` where the database is not SQLite
+   * @returns the number of rows written; `undefined` if the database is not SQLite
    */
   private async runDirectly(sql: string, values: readonly Value[]): Promise<number | undefined> {
     const { database, sqlite } = this
@@ -364,20 +364,20 @@ export class DatabaseJournal implements Journal, OwnerStore {
     return sqlite.db.getRowsModified()
   }
 
-  /** Whatever still matches when its turn comes is removed: a delivery may have been sent again. */
+  /** Removes the rows that still match at their turn: a delivery may have been sent again. */
   private async removeAll(query: Query.Expr<JournalRow>): Promise<void> {
     const { clock } = this.options
     for await (const ids of this.chunks(query)) {
       const began = clock.now()
       await this.dropFiles(ids)
       await this.ask(() => this.database.remove(table, { $and: [query, { id: ids }] }))
-      // Where there is much to remove, others have half of the time.
+      // Other work gets half of the time while much is removed.
       const took = clock.now() - began
       if (took > 0) await pause(clock, took)
     }
   }
 
-  /** Removes the content of what matches. What changes meanwhile is left alone. */
+  /** Removes the content of matching rows, except rows that change meanwhile. */
   private async dropContent(query: Query.Expr<JournalRow>): Promise<void> {
     const version = this.nextVersion()
     for await (const ids of this.chunks({ $and: [query, { items: { $exists: true } }] })) {
@@ -387,8 +387,8 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   /**
-   * What a filter asks for. Where a text is searched for, that is divided into parts of so many rows: one search through all of them would
-   * keep an embedded database busy for long, and with it the process.
+   * The conditions of a filter. A text search is divided into ranges of so many rows, because one statement for all of them would block an
+   * embedded database, and with it the process.
    */
   private async* stretches(filter: Filter, order: ListFilter['order'] = 'desc'): AsyncGenerator<Query.Expr<JournalRow>> {
     await this.flush().catch(() => undefined)
@@ -404,7 +404,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     }
   }
 
-  /** The rows of a query, so many at a time. */
+  /** The rows of a query, in pages. */
   private async* pages(query: Query.Expr<JournalRow>, size: number, order: ListFilter['order']): AsyncGenerator<Omit<JournalRow, 'items'>[]> {
     for (let rest: Query.Expr<JournalRow> | undefined = {}; rest;) {
       const rows = await this.get({ $and: [query, rest] }, size, order)
@@ -415,7 +415,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     }
   }
 
-  /** The IDs of a query, some at a time, the oldest first. */
+  /** The IDs of a query in pages, the oldest first. */
   private async* chunks(query: Query.Expr<JournalRow>): AsyncGenerator<string[]> {
     for (let last: string | undefined = ''; last !== undefined && !this.gone.signal.aborted;) {
       const ids: string[] = await this.idsOf({ $and: [query, { id: { $gt: last } }] }, chunkSize)
@@ -434,7 +434,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     return this.ask(() => this.database.get(table, query, { sort: { id: order }, fields, ...limit !== undefined && { limit } }))
   }
 
-  /** A damaged row is left out, so that the others are still there. */
+  /** Reads rows, and leaves damaged ones out. */
   private read(rows: readonly Row[]): Delivery[] {
     return rows.flatMap(row => {
       try {
@@ -452,7 +452,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     this.options.logger.warn('the row %s of the table %s is damaged and is left out: remove it, or restore it from a backup', printable(id), table)
   }
 
-  /** What a row has of the content: all of it, or where it is. The content of a delivery never changes. */
+  /** The content for a row: itself, or the name of its file. The content of a delivery never changes. */
   private async writeContent(id: string, items: readonly ParsedItem[]): Promise<string | null> {
     if (items.length === 0) return null
     const json = JSON.stringify(writeItems(items))
@@ -467,7 +467,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
     return path === undefined ? undefined : readFile(path, 'utf8')
   }
 
-  /** Keeps the file with the content of a delivery for as long as the delivery may wait, and then be sent again. It goes with its row. */
+  /** Keeps a content file as long as its delivery may wait and be retried. It is removed with the row. */
   private async keepFile(id: string, file: string): Promise<string> {
     const { clock, files, retention } = this.options
     this.contentFiles.set(id, file)
@@ -481,13 +481,13 @@ export class DatabaseJournal implements Journal, OwnerStore {
     if (file !== undefined) await this.options.files.remove(file)
   }
 
-  /** Removes the files of rows whose content goes. */
+  /** Removes the content files of rows. */
   private async dropFiles(ids: string[]): Promise<void> {
     const rows = await this.ask(() => this.database.get(table, { id: ids, items: new RegExp(`^${fileMark}`) }, ['items']))
     for (const { items } of rows) if (items !== null) await this.options.files.remove(items.slice(fileMark.length))
   }
 
-  /** Makes a statement, and waits for it as long as it may take. */
+  /** Runs a statement, for no longer than its time-out. */
   private async ask<T>(statement: () => Promise<T>): Promise<T> {
     const asked = silently(this.database, statement).then(value => ({ value }))
     const answer = await inTime(this.options.clock, asked, statementTimeout)
@@ -496,29 +496,29 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 }
 
-/** The database did not answer a statement in time, which may still be carried out. */
+/** Thrown when the database did not answer in time. It may still carry out the statement. */
 class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
   override readonly message = 'the database did not answer in time'
 }
 
-/** What a tombstone has besides its ID. */
+/** The fields of a tombstone besides its ID. */
 const emptyRow = { state: gone, target: '', caller: null, door: '', thread: null, key: null, summary: '', record: '', items: null } as const
 
-/** The conditions of a listing that the database checks; it may let more through. */
+/** The conditions of a filter that the database checks. More deliveries may pass than match. */
 function conditionsOf({ states, targets, thread, caller, door, text }: Filter): Query.Expr<JournalRow> {
   return {
     state: states ? [...states] : { $ne: gone },
     ...targets && { target: targets.map(writeTarget) },
     ...thread !== undefined && { thread },
     ...caller !== undefined && { caller: writeCaller(caller) },
-    // In ASCII the zero comes right after the slash.
+    // In ASCII, `0` follows `/`.
     ...door !== undefined && { door: { $gte: door, $lt: `${door}0` } },
     ...text !== undefined && { summary: textPattern(text) },
   }
 }
 
-/** Finds a text in a summary, whatever its case. Only the texts of items are called `msg`, and quotes in them are escaped. */
+/** A condition for a text in a summary, in any case. Only texts of items are called `msg`, and quotes in them are escaped. */
 function textPattern(text: string): RegExp {
   const escaped = JSON.stringify(text).slice(1, -1).replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
   return new RegExp(`"msg":"(?:[^"\\\\]|\\\\.)*?${escaped}`, 'i')
@@ -532,7 +532,7 @@ function isSqlite(driver: object): driver is Sqlite {
   return /sqlite/i.test(driver.constructor.name) && '_run' in driver && 'db' in driver
 }
 
-/** Declares the tables, which are created when they are first used. */
+/** Declares the tables. They are created on first use. */
 function defineTables(ctx: Context): void {
   ctx.model.extend(table, {
     id: { type: 'string', length: 36, nullable: false },

@@ -5,36 +5,36 @@ import { cutList, keepsContent, matches, sizeOfItems, type Filter, type Journal,
 import type { RecordContent } from './summary'
 
 const mebibyte = 1024 * 1024
-/** For how long `none` keeps what may still be sent again, in milliseconds. */
+/** How long `none` keeps content that may still be sent again, in milliseconds. */
 const day = 24 * 60 * 60 * 1000
 
 /**
- * The journal where there is no database: the last deliveries that ended, bounded in number and in size, and their keys for longer. Nothing
- * is copied or serialised, because `record` is called for every send.
+ * The journal without a database: the last ended deliveries, bounded in number and size, and their keys for longer. Nothing is copied or
+ * serialised, because `record` is called for every send.
  */
 export class MemoryJournal implements Journal {
   readonly isDurable = false
   private readonly records = bounded<Delivery>(10_000, 16 * mebibyte, sizeOf)
   private readonly contents = bounded<readonly ParsedItem[]>(10_000, 64 * mebibyte, sizeOfItems)
-  /** What a repeat of a key is answered from, also when its record was dropped. */
+  /** The deliveries by key. They answer repeats even after their records were dropped. */
   private readonly keys = bounded<Delivery>(100_000, 64 * mebibyte, sizeOf)
 
-  /** What is kept of what was to be sent. */
+  /** The content that is kept. */
   private content: RecordContent = 'preview'
 
-  /** Without a database nothing has to last. */
+  /** Without a database, no delivery is durable. */
   readonly insert = nothing
   readonly cancel = nothing
   readonly flush = nothing
   readonly ping = nothing
 
-  /** Another setting of what is kept of what was to be sent. What must not be kept any more is dropped now. */
+  /** Applies the setting `recordContent`, and drops content that may not be kept any more. */
   keepContent(content: RecordContent): void {
     this.content = content
     for (const { id, state } of this.records.values()) if (!keepsContent(state, content)) this.contents.delete(id)
   }
 
-  /** What the relay before a reload has left without an answer is looked for by the next one. */
+  /** After a reload, the next relay looks for the unanswered deliveries of the one before. */
   adopt(_: number, since: number): Promise<Delivery[]> {
     return Promise.resolve([...this.records.values()].filter(({ state, updatedAt }) => state === 'unanswered' && updatedAt >= since))
   }
@@ -97,14 +97,14 @@ function nothing(): Promise<void> {
 
 const noSummary: Delivery['summary'] = { items: [], calls: [], waited: null, platformTime: 0 }
 
-/** How much memory a delivery takes, in bytes, roughly. */
+/** The approximate memory of a delivery, in bytes. */
 function sizeOf({ results, summary }: Delivery): number {
   return 500 + 180 * results.length + 400 * summary.calls.length
 }
 
 /**
- * A cache that drops its oldest entries where they are too many or too large together; the newest one stays, whatever its size.
- * An entry counts as at least its share, so that there are about `count` of them.
+ * A cache that drops its oldest entries once they are too many or too large. The newest entry stays, whatever its size. Each entry
+ * counts as at least its share, so that there are at most about `count`.
  */
 function bounded<V extends object>(count: number, maxSize: number, size: (value: V) => number): LRUCache<string, V> {
   return new LRUCache({ maxSize, sizeCalculation: value => Math.min(Math.max(size(value), Math.floor(maxSize / count)), maxSize) })

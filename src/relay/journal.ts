@@ -9,120 +9,120 @@ import { isFlow } from './flow'
 import { isSummary, wordsOf, type RecordContent } from './summary'
 
 /**
- * Where deliveries are written down: one table of a database (`journal-database.ts`), or a bounded list in memory
+ * The store of deliveries: one table of a database (`journal-database.ts`), or a bounded list in memory
  * (`journal-memory.ts`). Memory is the truth while a delivery is active; the journal is what outlives it.
  *
- * Every method that returns a promise may reject with the error of the database. After such a rejection it is unknown whether the
- * statement was carried out, or still will be.
+ * Every method that returns a promise may reject with the error of the database. The statement may then have been carried out, or may
+ * still be.
  */
 export interface Journal {
-  /** Whether what is written outlives the process. */
+  /** Whether the journal outlives the process. */
   readonly isDurable: boolean
 
-  /** Writes a new delivery that must last. It fails where its key is another delivery's. */
+  /** Writes a new durable delivery. Fails if another delivery has the same key. */
   insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void>
   /**
-   * Writes a delivery as it is at the time of the call. Calls about one delivery are carried out one after another, and an older version
-   * never replaces a newer one. The content goes or stays by the state of the delivery (`recordContent`).
+   * Writes the state of a delivery at the time of the call. Calls for one delivery run one after another, and an older version never
+   * replaces a newer one. Whether the content is kept depends on the state of the delivery (`recordContent`).
    *
-   * @throws NotOwner where the row has the number of another owner
+   * @throws NotOwner if the row has the number of another owner
    */
   update(delivery: Delivery): Promise<void>
-  /** Makes sure that a delivery is not there and never will be: a tombstone takes its place, which a late insert cannot replace. */
+  /** Replaces the row of a delivery by a tombstone, so that a late insert fails. */
   cancel(id: string): Promise<void>
-  /** Writes the record of a delivery that has ended and need not last, a little later and many at a time. It replaces an earlier one. */
+  /** Writes the record of an ended delivery that is not durable: a little later, in a batch. It replaces an earlier record. */
   record(delivery: Delivery, items: readonly ParsedItem[]): void
-  /** Writes what `record` still has to write. */
+  /** Writes the records that still wait. */
   flush(): Promise<void>
 
   find(id: string): Promise<Delivery | undefined>
   findByKey(key: string): Promise<Delivery | undefined>
-  /** What was to be sent, item by item; `undefined` where it is not kept. */
+  /** The content of a delivery; `undefined` if it is not kept. */
   items(id: string): Promise<readonly ParsedItem[] | undefined>
-  /** In the order asked for. A row that cannot be read is left out, with a line in the log. */
+  /** Lists deliveries in the order of the filter. A damaged row is left out, with a line in the log. */
   list(filter: ListFilter): Promise<Delivery[]>
-  /** Those of these deliveries whose content is kept. */
+  /** The deliveries among these whose content is kept. */
   withContent(ids: readonly string[]): Promise<readonly string[]>
-  /** How many deliveries are in each of the states of a filter, on any platform. Of a text, the case of no letter counts. */
+  /** Counts the deliveries of a filter by state, on any platform. The case of a text does not count. */
   count(filter: Filter & { states: readonly State[] }): Promise<ReadonlyMap<State, number>>
   /**
-   * Puts this owner's number on every row that has not ended, or ended `unanswered` since then (milliseconds since the epoch), and from
-   * then on makes every write conditional on it. To be called at the start, and from time to time for rows that came late.
+   * Puts this owner's number on every row that has not ended, or ended `unanswered` since a time in milliseconds since the epoch. From then
+   * on, every write is conditional on the number. To be called at the start, and from time to time for late rows.
    *
-   * @returns the deliveries whose rows had another number, by their sequence numbers
+   * @returns the deliveries whose rows had another number, in the order of acceptance
    */
   adopt(owner: number, since: number): Promise<Delivery[]>
-  /** Removes what is past its retention or beyond the limit, some rows at a time. */
+  /** Removes records past the retention or beyond the limit, some rows at a time. */
   purge(wall: number): Promise<void>
-  /** Rejects when the database does not answer. */
+  /** Rejects if the database does not answer. */
   ping(): Promise<void>
 }
 
 /** The row that names the active relay. */
 export interface OwnerRow {
-  /** Grows by one with each take-over; it is the number on the rows of the owner. */
+  /** The number on the rows of the owner. It grows by one with each take-over. */
   number: number
-  /** Grows with each renewal; 0 once the owner has given it back. */
+  /** Grows with each renewal; 0 once the owner has released the row. */
   beat: number
-  /** Who it is, for people: host and process. */
+  /** The owner as people see it: host and process. */
   name: string
 }
 
-/** Where that row is written down. */
+/** The store of that row. */
 export interface OwnerStore {
-  /** `undefined` when there never was one. */
+  /** `undefined` if there was never an owner. */
   readOwner(): Promise<OwnerRow | undefined>
   /**
-   * Replaces the row, if it still is as `from` has it.
+   * Replaces the row if it still equals `from` (compare-and-set).
    *
    * @returns whether it did
    */
   swapOwner(from: OwnerRow | undefined, to: OwnerRow): Promise<boolean>
 }
 
-/** A row has the number of another owner: this relay has lost the data store. */
+/** Thrown when a row has the number of another owner: this relay has lost the data store. */
 export class NotOwner extends Error {
   override readonly name = 'NotOwner'
 }
 
-/** @throws RelayError with this code for whatever the database throws */
+/** Converts errors of the database. @throws RelayError with this code */
 export async function orStoreDown<T>(work: Promise<T>, code: 'store-down' | 'key-unknown' = 'store-down'): Promise<T> {
   return work.catch((cause: unknown) => {
     throw cause instanceof RelayError ? cause : new RelayError(code, undefined, { cause })
   })
 }
 
-/** Which deliveries are asked for. */
+/** Selects deliveries. */
 export interface Filter {
-  /** Those in one of these states. */
+  /** Their states. */
   states?: readonly State[]
-  /** Those to one of these targets, on its platform where it has one. */
+  /** Their targets, each on its platform if it has one. */
   targets?: readonly (Target & Pick<Address, 'platform'>)[]
-  /** The `sid` of the bot that they go through. */
+  /** The `sid` of their bot. */
   bot?: string
   /** As `ThreadLink.name`. */
   thread?: string
   /** The name of the caller's key. */
   caller?: string
-  /** A door, or a kind of doors, such as `hooks`. */
+  /** A door, or a group of doors, such as `hooks`. */
   door?: string
-  /** A part of the first characters of their texts. The case of ASCII letters does not count. */
+  /** A part of the start of their texts. The case of ASCII letters does not count. */
   text?: string
-  /** Accepted from this time on, and before that one, in milliseconds since the epoch. */
+  /** The first time of acceptance, and the end of the span, in milliseconds since the epoch. */
   since?: number
   until?: number
   /** Older than the delivery with this ID. */
   before?: string
 }
 
-/** Which deliveries are listed. */
+/** Selects deliveries, in an order. */
 export interface ListFilter extends Filter {
-  /** `asc` for the oldest first; the newest come first unless given. */
+  /** `asc` for the oldest first; otherwise the newest come first. */
   order?: 'asc' | 'desc'
   limit: number
 }
 
-/** A delivery as a row of the journal: the columns by which rows are found, and the rest as JSON. */
+/** A delivery as a row of the journal: the columns that are searched, and the rest as JSON. */
 export interface Row {
   id: string
   /** A `State`, or `gone`. */
@@ -137,7 +137,7 @@ export interface Row {
   key: string | null
   /** In milliseconds since the epoch. */
   updatedAt: number
-  /** As JSON. It has a column of its own, so that a search does not look through everything. */
+  /** As JSON. A column of its own keeps searches short. */
   summary: string
   /** All other fields, as JSON. */
   record: string
@@ -146,26 +146,26 @@ export interface Row {
 /** The state of a tombstone: the row of a delivery that was cancelled. */
 export const gone = 'gone'
 
-/** It sorts after every ID. */
+/** Sorts after every ID. */
 const lastId = 'g'
 
-/** The lowest ID that a delivery accepted at this time can have, in milliseconds since the epoch. */
+/** The lowest possible ID of a delivery accepted at a time in milliseconds since the epoch. */
 export function lowestId(time: number): string {
   return time === Infinity ? lastId : uuid({ msecs: Math.max(Math.ceil(time), 0), seq: 0, random: new Uint8Array(16) })
 }
 
-/** When an ID was made, in milliseconds since the epoch (RFC 9562, section 5.7). */
+/** The time of an ID, in milliseconds since the epoch (RFC 9562, section 5.7). */
 function timeOf(id: string): number {
   return parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
 
-/** Whether what was to be sent is kept of a delivery in this state. */
+/** Whether the content of a delivery in this state is kept. */
 export function keepsContent(state: State, content: RecordContent): boolean {
   if (content === 'full' || isUnfinished(state) || state === 'unanswered') return true
   return content === 'preview' && state !== 'sent'
 }
 
-/** How much memory what was to be sent takes: its characters, and something for each item. */
+/** The approximate memory of a content: its characters, and a share for each item. */
 export function sizeOfItems(items: readonly ParsedItem[]): number {
   return items.reduce((size, item) => {
     if ('text' in item) return size + 100 + item.text.length
@@ -173,7 +173,7 @@ export function sizeOfItems(items: readonly ParsedItem[]): number {
   }, 0)
 }
 
-/** Whether a delivery is one of those that a filter asks for. */
+/** Whether a delivery matches a filter. */
 export function matches({ id, state, target, bot, caller, door, flow, summary }: Delivery, filter: Filter): boolean {
   // A delivery that never had a bot matches every platform.
   const isTo: NonNullable<Filter['targets']>[number] = { ...target, platform: platformOf(bot) }
@@ -190,12 +190,12 @@ export function matches({ id, state, target, bot, caller, door, flow, summary }:
     && holds(filter.text, text => lowerCase(wordsOf(summary)).includes(lowerCase(text)))
 }
 
-/** How many deliveries of a thread are read at its beginning, and at its end. */
+/** How many deliveries of a thread are read at each end. */
 const threadEnds = 50
 
 /**
- * The deliveries of a thread through this bot to this target that were accepted since then (milliseconds since the epoch), the oldest
- * first. Of a long thread some at its beginning and some at its end.
+ * The deliveries of a thread through this bot to this target, the oldest first, since a time in milliseconds since the epoch. Of a long
+ * thread, only its first and last ones.
  */
 export async function inThread(journal: Pick<Journal, 'list'>, thread: string, bot: string, target: Target, since: number): Promise<Delivery[]> {
   const filter = { thread, bot, targets: [target], since, limit: threadEnds }
@@ -203,31 +203,31 @@ export async function inThread(journal: Pick<Journal, 'list'>, thread: string, b
   return [...first, ...last.reverse().filter(({ id }) => first.every(each => each.id < id))]
 }
 
-/** Puts deliveries into the order asked for, and leaves out those beyond the limit. */
+/** Applies the order and the limit of a filter. */
 export function cutList(deliveries: readonly Delivery[], { order, limit }: Pick<ListFilter, 'order' | 'limit'>): Delivery[] {
   const sign = order === 'asc' ? 1 : -1
   return deliveries.toSorted((a, b) => a.id < b.id ? -sign : sign).slice(0, limit)
 }
 
-/** Whether a condition holds, or is not asked for. */
+/** Whether a value meets a condition; `true` without a condition. */
 function holds<T>(wanted: T | undefined, condition: (wanted: T) => boolean): boolean {
   return wanted === undefined || condition(wanted)
 }
 
-/** Of ASCII letters only: other texts may get longer. */
+/** Lowers ASCII letters only: other characters may change their length. */
 function lowerCase(text: string): string {
   return text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
 }
 
-/** The name of a caller as hexadecimal UTF-8: MySQL takes texts for equal that differ in case or in accents. */
+/** The name of a caller as hexadecimal UTF-8, because MySQL treats texts as equal that differ in case or accents. */
 export function writeCaller(caller: string): string {
   return Buffer.from(caller).toString('hex')
 }
 
-/** An item that failed. Another release may have had more codes. */
+/** A failed item. Another release may have written a code that this one does not know. */
 interface StoredFailure { error: string, msg: string }
 
-/** What the column `record` holds. */
+/** The content of the column `record`. */
 interface StoredRecord extends Omit<Delivery, Exclude<keyof Row, 'record'> | 'results'> {
   results: (Sent | StoredFailure | null)[]
 }
@@ -263,7 +263,7 @@ export function toRow(delivery: Delivery): Row {
   }
 }
 
-/** @throws Error when it was not written by `toRow` */
+/** @throws Error if the row was not written by `toRow` */
 export function fromRow({ id, door, key, updatedAt, ...row }: Row): Delivery {
   const record: unknown = JSON.parse(row.record)
   const summary: unknown = JSON.parse(row.summary)
@@ -289,13 +289,13 @@ function readResult(stored: StoredRecord['results'][number]): ItemResult | undef
   return { success: false, error: new RelayError(isErrorCode(error) ? error : 'internal', msg) }
 }
 
-/** What SQLite says of a file that it cannot use. Its errors have no codes. */
+/** The texts of SQLite for a file that it cannot use. Its errors have no codes. */
 const fileFlaws = new Set([
   'attempt to write a readonly database', 'database disk image is malformed', 'database is locked', 'database or disk is full',
   'disk I/O error', 'file is not a database', 'unable to open database file',
 ])
 
-/** Names an error of the database. Its text may hold the values of a statement, and with them messages. */
+/** Names an error of the database. Its own text may contain the values of a statement, and so messages. */
 export function nameOfError(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   if (fileFlaws.has(error.message)) return error.message

@@ -6,68 +6,68 @@ import type { Clock } from './clock'
 import type { Delivery } from './delivery'
 import type { CallOutcome, RecordContent } from './summary'
 
-/** What a caller wants sent, and how it wants to be told. */
+/** The request of a caller to the core. */
 export interface Submission {
   /** A UUIDv7: the ID of the delivery, and of its request in the log. */
   id: string
   request: MessageRequest
-  /** What it came through: `webhook`, `send`, `hooks/<source>`, `onebot`, `commands` or `alert`. */
+  /** Its door, such as `webhook`, `send`, `hooks/<source>`, `onebot`, `commands` or `alert`. */
   door: string
-  /** The name of the caller's key; absent for the master key, and for what did not come over HTTP. */
+  /** The name of the caller's key; absent for the master key, and for submissions that did not come over HTTP. */
   caller?: string | null
   /**
-   * Told where the message is to go, and how many items long texts add, before anything is stored or sent.
+   * Called with the target, and the number of items that long texts add, before anything is stored or sent.
    *
-   * @throws RelayError where the caller may not send there
+   * @throws RelayError if the caller may not send there
    */
   admit?: (way: Way, added: number) => void
-  /** Its Idempotency-Key. It belongs to the caller. */
+  /** The Idempotency-Key. Each caller has keys of its own. */
   key?: string
   /**
-   * The key names an event that its source may report several times: the content is not compared, a repeat under way is no conflict, and
-   * the key may live for a shorter time, in milliseconds.
+   * Marks the key as that of an event, which its source may report repeatedly: the content is not compared, a repeat during the first
+   * request is no conflict, and the key may have a shorter lifetime, in milliseconds.
    */
   event?: { lifetime?: number }
   /**
-   * Answer before it is delivered, after waiting so many milliseconds for the result. Without a database it is refused, or where
-   * `inMemory` says how long to wait in that case, it is lost with the process.
+   * Answers after at most `wait` milliseconds, delivered or not. Without a database the submission is refused; with `inMemory`, it is
+   * accepted all the same, waits that many milliseconds, and is lost with the process.
    */
   deferred?: { wait: number, inMemory?: number }
-  /** Aborted when the caller has gone away; only called where there is a wait. */
+  /** Gives a signal that is aborted when the caller disconnects. Only called if the submission has to wait. */
   signal?: () => AbortSignal
 }
 
-/** What the caller is told. */
+/** The answer to a submission. */
 export interface Submitted {
   delivery: Delivery
-  /** Whether it is about an earlier request with the same key, and nothing was sent now. */
+  /** Whether the answer comes from an earlier request with the same key, so that nothing was sent now. */
   isReplay: boolean
-  /** After how many seconds the key may be asked again, where its message may still arrive. */
+  /** After how many seconds the caller may repeat the key, if the message may still arrive. */
   retryAfter?: number
 }
 
-/** A target, and the platform of the bot that is to send, as Koishi names it. */
+/** A target, and the platform of the sending bot, as Koishi names it. */
 export interface Way { target: Target, platform: string }
 
-/** Checks whether the caller may send these items again there. @throws RelayError */
+/** Checks that the caller may send these items to this target again. @throws RelayError */
 export type AdmitRetry = (way: Way, items: readonly ParsedItem[]) => void
 
-/** What a look-up brought; `local` when only the client of the platform has the message, `silent` when the platform did not answer it. */
+/** The result of a look-up. `local`: only the platform's client has the message. `silent`: the platform did not answer the look-up. */
 export type LookUp = 'found' | 'local' | 'absent' | 'inconclusive' | 'no-history' | 'silent'
 
-/** Is told what happens in the relay, as it happens. What it does is quick, and does not throw. */
+/** Observes the events of the core. Its methods return fast and do not throw. */
 export interface Observer {
-  /** A delivery has ended, this many milliseconds after it was accepted. One that is sent again ends again. */
+  /** A delivery has ended, so many milliseconds after its acceptance. After a retry, it ends again. */
   ended: (delivery: Delivery, time: number) => void
-  /** A call to the platform has ended, or was given up, after this many milliseconds. */
+  /** A call to the platform has ended, or was given up, after so many milliseconds. */
   called: (outcome: CallOutcome, time: number) => void
-  /** The platform was asked whether a message without an answer has arrived. */
+  /** A look-up for a message has ended. */
   lookedUp: (finding: LookUp) => void
-  /** A lane was paused, or its pause was prolonged because its target failed again. */
+  /** A lane was paused, or its pause started anew after a further failure. */
   paused: () => void
 }
 
-/** Tells each of these observers what it wants to know. */
+/** Combines observers. */
 export function tellAll(observers: readonly Partial<Observer>[]): Observer {
   return {
     ended: (delivery, time) => observers.forEach(observer => observer.ended?.(delivery, time)),
@@ -77,27 +77,27 @@ export function tellAll(observers: readonly Partial<Observer>[]): Observer {
   }
 }
 
-/** How calls are made and repeated. Times are in milliseconds. */
+/** The rules for calls and their repetition. Times are in milliseconds. */
 export interface Policy {
-  /** How long each call may take. */
+  /** The time-out of a call. */
   timeout: number
-  /** How many further calls a message has after the first. */
+  /** How many further calls a message may have after the first. */
   retries: number
-  /** Whether to call again where nobody can tell whether the message arrived: for all, or by platforms, and else as accounts do. */
+  /** Whether to call again when no look-up can tell whether a message arrived: for all, or by platform. The account has the default. */
   retryUnanswered: boolean | Readonly<Record<string, boolean>>
-  /** How long the platform may still carry out a call without an answer, at least. */
+  /** The least time in which the platform may still carry out a call without an answer. */
   settleTime: number
 }
 
-/** How lanes are worked. Times are in milliseconds. */
+/** The rules for lanes. Times are in milliseconds. */
 export interface LaneOptions {
   /** The least time from the end of a call to the next one in the same lane. */
   interval: number
-  /** How many deliveries may wait in a lane. */
+  /** The most waiting deliveries of a lane. */
   capacity: number
-  /** After how many failures in a row that are about its target a lane is paused. */
+  /** After how many failures in a row that are about its target a lane pauses. */
   pauseAfter: number
-  /** For how long. */
+  /** The length of a pause. */
   pauseFor: number
 }
 
@@ -111,9 +111,9 @@ export interface StoredFile {
   size: number
 }
 
-/** What the preparation of media needs from elsewhere. */
+/** How media are prepared. */
 export interface MediaOptions {
-  /** How an uploaded file reaches the platform: it sees the same disk, or gets the bytes, or fetches them by a link. */
+  /** How an uploaded file reaches the platform: it shares the disk, receives the bytes, or downloads them from a link. */
   transport: 'path' | 'base64' | 'url'
   /** @throws RelayError `file-not-found` */
   resolve: (id: string) => Promise<StoredFile>
@@ -121,45 +121,45 @@ export interface MediaOptions {
   link: (file: StoredFile) => string
 }
 
-/** The upload folder, as far as the core uses it. */
+/** The part of the upload folder that the core uses. */
 export interface Files {
-  /** Keeps a file from being removed until the function returned is called. */
+  /** Keeps a file from being removed until the returned function is called. */
   hold: (id: string) => () => void
-  /** Keeps a file at least until then, in milliseconds since the epoch. @throws RelayError `file-not-found` */
+  /** Keeps a file at least until a time in milliseconds since the epoch. @throws RelayError `file-not-found` */
   keepUntil: (id: string, until: number) => Promise<void>
-  /** A digest of its content; `undefined` when there is no such file. */
+  /** A hash of its content; `undefined` if there is no such file. */
   digest: (id: string) => Promise<string | undefined>
 }
 
-/** What the text of a digest is made of. */
+/** The data for the text of a digest. */
 export interface DigestView {
-  /** How many deliveries leave as one message. */
+  /** The number of its members. */
   count: number
-  /** When the first of them was accepted, in milliseconds since the epoch. */
+  /** When the first of them was accepted or scheduled, in milliseconds since the epoch. */
   since: number
-  /** Why they are late, where they are. */
+  /** Why they are late; absent if they are not. */
   delay?: Delay | undefined
-  /** A line for each thread, and for each text without one, the newest last: how it begins, and how many there were. */
+  /** A line per thread, and per text without one, the newest last: the start of its text, and the number of its texts. */
   lines: { text: string, count: number }[]
-  /** How many are not shown. */
+  /** The number of members that are not shown. */
   more: number
 }
 
-/** The door of what the relay itself has to say. */
+/** The door of the relay's own alerts. */
 export const alertDoor = 'alert'
 
-/** Why what waits in a lane is late. */
+/** Why the deliveries of a lane are late. */
 export type Delay = 'offline' | 'closed' | 'restarted' | 'failed'
 
-/** What digests go by. */
+/** The rules for digests. */
 export interface DigestOptions {
-  /** More texts than this that came through hooks and are late leave as one; 0 for never. */
+  /** The most late texts of hooks that leave by themselves; more leave in a digest. 0 turns this off. */
   backlog: number
-  /** Makes the text, in the language of the bot unless another one is given. It must not fail. */
+  /** Makes the text, in this language or else in that of the bot. Must not fail. */
   write: (view: DigestView, language: Language | undefined) => Promise<string>
 }
 
-/** What the relay works by, and each part of it. */
+/** The options of the relay, shared by all its parts. */
 export interface RelayOptions {
   clock: Clock
   port: Port
@@ -170,17 +170,17 @@ export interface RelayOptions {
   files: Files
   logger: Pick<Logger, 'info' | 'warn'>
   observer: Observer
-  /** How texts leave that are longer than their platform takes; as the door has it where empty. */
+  /** The form of texts that are too long for their platform. If empty, the door decides. */
   longText: LongText | ''
   recordContent: RecordContent
   /** How long records are kept, in milliseconds. */
   retention: number
-  /** Counts what a stop gives some time to end; what is returned is called at the end. `undefined` once nothing more may begin. */
+  /** Counts work that a stop waits for. The returned function ends it. Returns `undefined` once no more work may start. */
   enter: () => (() => void) | undefined
 }
 
 /** The same while the relay runs. */
 export interface RunningOptions extends RelayOptions {
-  /** Aborted when everything ends at once. */
+  /** Aborted when all work stops. */
   stop: AbortSignal
 }

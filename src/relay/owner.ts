@@ -6,30 +6,30 @@ import { codeOf } from '../errors'
 import { pause, type Clock } from './clock'
 import type { OwnerRow, OwnerStore } from './journal'
 
-/** How long an owner that gives no sign of life keeps the data store, in milliseconds. */
+/** How long an owner without a sign of life keeps the data store, in milliseconds. */
 const takeOverAfter = 12_000
 /** How often the owner gives a sign of life. */
 const renewInterval = 4_000
-/** For how long after its last sign of life the owner may act. */
+/** How long after its last sign of life the owner may act. */
 const freshFor = 8_000
-/** How far the clock of the machine may depart from the monotonic one, which stands still while the machine sleeps. */
+/** How far the machine's clock may differ from the monotonic one, which stands still while the machine sleeps. */
 const maxGain = 2_000
-/** How often a standby looks, and how soon a renewal that failed is tried again. */
+/** How often a standby checks, and how soon a failed renewal is repeated. */
 const lookInterval = 1_000
 
-/** Which relay works a data store: one is active, the others stand by. */
+/** Decides which relay works a data store: one is active, the others stand by. */
 export interface Ownership {
-  /** Resolves with the number of this owner once it is active; until then the relay stands by. Rejects only when `stop` is aborted. */
+  /** Resolves with the owner's number once this relay is active; until then it stands by. Rejects only when `stop` is aborted. */
   acquire(stop: AbortSignal): Promise<number>
-  /** Aborted when ownership was lost, or given back. Made anew by each `acquire`. */
+  /** Aborted when ownership is lost or released. Each `acquire` makes a new one. */
   readonly lost: AbortSignal
-  /** Whether a call for what must last may be made: other relays cannot take this one for dead yet. */
+  /** Whether durable deliveries may be called: no other relay can consider this one dead yet. */
   isFresh(): boolean
-  /** Who is active, for people; undefined where that is not known. */
+  /** The active relay as people see it; `undefined` if it is not known. */
   readonly active: string | undefined
-  /** The error of a data store that does not answer who is active. */
+  /** The error of a data store that does not tell who is active. */
   readonly failure: unknown
-  /** Gives the data store back, after the last write. */
+  /** Releases the data store, after the last write. */
   release(): Promise<void>
 }
 
@@ -39,7 +39,7 @@ interface Moment {
   wall: number
 }
 
-/** Takes ownership, renews it and notices when it is lost; the subclasses say where it is written down. */
+/** Takes ownership, renews it, and notices its loss. The subclasses store it. */
 abstract class RenewedOwner implements Ownership {
   private term = new AbortController()
   private renewing: Promise<void> = Promise.resolve()
@@ -49,7 +49,7 @@ abstract class RenewedOwner implements Ownership {
   constructor(protected readonly clock: Clock) {}
 
   abstract get active(): string | undefined
-  /** @returns the number of this owner, where nobody else is active */
+  /** @returns the number of this owner, if no other one is active */
   protected abstract take(): Promise<number | undefined>
   /** @returns whether this is still the owner */
   protected abstract renew(): Promise<boolean> | boolean
@@ -73,7 +73,7 @@ abstract class RenewedOwner implements Ownership {
           return number
         }
       } catch (error) {
-        // Where the data store does not answer, this relay stands by.
+        // While the data store does not answer, this relay stands by.
         this.failure = error
       }
       await pause(this.clock, lookInterval, stop)
@@ -107,7 +107,7 @@ abstract class RenewedOwner implements Ownership {
         this.renewed = moment
         due = moment.now + renewInterval
       } catch {
-        // It is tried again.
+        // The next renewal may succeed.
       }
     }
     this.renewed = undefined
@@ -120,9 +120,9 @@ abstract class RenewedOwner implements Ownership {
 }
 
 /**
- * Tells whether an owner gave no new sign of life for long enough to be taken for dead, by the own monotonic clock.
+ * Whether an owner has given no new sign of life for long enough to count as dead, by the own monotonic clock.
  *
- * @param asked when the sign was asked for
+ * @param asked when the sign was read
  */
 type Watch = (sign: string, asked: number) => boolean
 
@@ -161,7 +161,7 @@ export class RowOwner extends RenewedOwner {
     if (!row) return false
     const next = { ...row, beat: row.beat + 1 }
     const isRenewed = await this.store.swapOwner(row, next)
-    // A renewal that got no answer may have been carried out all the same.
+    // A renewal without an answer may have been carried out.
     this.row = isRenewed ? next : await this.store.readOwner()
     return isRenewed || (this.row?.number === row.number && this.renew())
   }
@@ -171,12 +171,12 @@ export class RowOwner extends RenewedOwner {
   }
 }
 
-/** Ownership of a folder, by a lock file; where there is a database in it, with a number that grows in the database. */
+/** Ownership of a folder, by a lock file; with a database in the folder, also by a number that grows in the database. */
 export class FileOwner extends RenewedOwner {
-  /** Absent where the folder cannot hold a lock: then it is worked without one. */
+  /** Absent if the folder cannot hold a lock: it is then worked without one. */
   private lock: FileLock | undefined
 
-  /** @param store the database in the folder, where there is one */
+  /** @param store the database in the folder, if there is one */
   constructor(folder: string, clock: Clock, private readonly logger: Pick<Logger, 'warn'>, private readonly store?: OwnerStore) {
     super(clock)
     this.lock = new FileLock(folder, clock)
@@ -196,7 +196,7 @@ export class FileOwner extends RenewedOwner {
     return this.lock?.renew() ?? true
   }
 
-  /** The lock belongs to the process, which still has the database open; it goes with it. */
+  /** Keeps the lock: it belongs to the process, which still has the database open. */
   protected giveBack(): Promise<void> {
     return Promise.resolve()
   }
@@ -213,36 +213,36 @@ export class FileOwner extends RenewedOwner {
   }
 }
 
-/** Makes the next owner of the one in the row. @returns its row; `undefined` where another relay was faster */
+/** Replaces the owner in the row. @returns the new row; `undefined` if another relay was faster */
 async function swapIn(store: OwnerStore, row: OwnerRow | undefined, name: string): Promise<OwnerRow | undefined> {
   const own = { number: (row?.number ?? 0) + 1, beat: 1, name }
   return await store.swapOwner(row, own) ? own : undefined
 }
 
 /**
- * The machine with its start, and the namespace in which a process ID counts (Linux: random(4) and pid_namespaces(7)): containers may have
- * equal names.
+ * The machine with its boot, and the namespace of process IDs (Linux: random(4) and pid_namespaces(7)), because containers may have equal
+ * names.
  */
 const host = [
   hostname(), attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()), attempt(() => readlinkSync('/proc/self/ns/pid')),
 ].join(' ')
-/** This process, as its lock files name it: its ID, when it started, for another one may have its ID later, and its host. */
+/** The name of this process in lock files: its ID, its host, and its start, because another process may get the same ID later. */
 const self = [process.pid, startOf(process.pid), host].join('\n')
 
-/** The lock files that this process has taken: they go with it. */
+/** The lock files of this process. They are removed at its end. */
 const taken = new Set<string>()
 
 /**
- * A lock file, which this process holds until it ends. Others take it over when the process is gone, which a stopped one is not; those on
- * another machine, or on a system that does not tell when a process started, when it was not renewed for 12 s. This process may take it as
- * often as it likes.
+ * A lock file, held until this process ends. Others take it over when the process is gone; a stopped process is not. Processes on another
+ * machine, or on a system that does not tell the start of a process, take it over 12 s after its last renewal. This process may take it
+ * repeatedly.
  */
 export class FileLock {
   private readonly path: string
   private readonly isStale: Watch
-  /** Which other process has it, for people; undefined where that is not known. */
+  /** The other process that holds the lock, as people see it; `undefined` if it is not known. */
   holder: string | undefined
-  /** Whether a process of this machine has it, which will not lose it before it ends. */
+  /** Whether a process of this machine holds the lock, and so keeps it until its end. */
   isHeldHere = false
 
   constructor(private readonly folder: string, private readonly clock: Clock) {
@@ -251,7 +251,7 @@ export class FileLock {
   }
 
   /**
-   * @returns whether this process has it now; to be called again after a moment where it is not known yet
+   * @returns whether this process holds the lock; `false` also while that is not certain: call again after a moment
    * @throws FolderError
    */
   take(): boolean {
@@ -267,8 +267,8 @@ export class FileLock {
   }
 
   /**
-   * @returns whether this process still has it
-   * @throws where the file cannot be read: on Windows another program may have it to itself for a moment
+   * @returns whether this process still holds the lock
+   * @throws if the file cannot be read: on Windows another program may lock it for a moment
    */
   renew(): boolean {
     if (!this.create() && readFileSync(this.path, 'utf8') !== self) return false
@@ -288,13 +288,13 @@ export class FileLock {
     return true
   }
 
-  /** Two processes may take it over at the same time. Whose file it is in the end, each sees when it looks again. */
+  /** Two processes may take the lock over at once: each reads the file again to see whose it is. */
   private takeOver(): void {
     const asked = this.clock.now()
     const content = attempt(() => readFileSync(this.path, 'utf8'))
     const [pid, start, otherHost] = content.split('\n')
     this.holder = otherHost === undefined ? undefined : describe(content)
-    // Where the start of a process is not known, another one may have its ID since.
+    // Without the start of a process, another one may have its ID by now.
     const isHere = otherHost === host && start !== ''
     const isGoneHere = otherHost === host && isGone(Number(pid), start)
     const isLeft = isGoneHere || (!isHere && this.isStale(`${content} ${statSync(this.path).mtimeMs}`, asked))
@@ -307,7 +307,7 @@ export class FileLock {
   }
 }
 
-/** The data folder cannot be used; the message says what to do. */
+/** Thrown when the data folder cannot be used. The message says what to do. */
 export class FolderError extends Error {
   override readonly name = 'FolderError'
 }
@@ -317,12 +317,12 @@ function removeAtExit(path: string): void {
   taken.add(path)
 }
 
-/** Whether this process has a lock file. */
+/** Whether this process wrote a lock file. */
 function isOwn(path: string): boolean {
   return attempt(() => readFileSync(path, 'utf8')) === self
 }
 
-/** A process that a lock file names, for people. */
+/** The process of a lock file, as people see it. */
 function describe(content: string): string {
   const [pid, , machine = ''] = content.split(/[\n ]/)
   return `process ${pid} on ${machine}`
@@ -332,16 +332,16 @@ function isGone(pid: number, start: string | undefined): boolean {
   try {
     process.kill(pid, 0)
   } catch (error) {
-    // Another user's process is there all the same.
+    // EPERM: the process belongs to another user.
     if (codeOf(error) === 'ESRCH') return true
   }
   return start !== '' && startOf(pid) !== start
 }
 
-/** When a process started, in ticks since the machine did (Linux: proc_pid_stat(5)); empty on other systems, and where it has ended. */
+/** The start of a process in ticks since boot (Linux: proc_pid_stat(5)); empty on other systems, and for ended processes. */
 function startOf(pid: number): string {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  // The name of the program stands between brackets, and may hold anything.
+  // The name of the program is in brackets, and may contain anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fields[0] === 'Z' ? '' : fields[19] ?? ''
 }

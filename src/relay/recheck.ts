@@ -9,23 +9,23 @@ import type { Lanes, Waiting } from './lanes'
 import { openMessage } from './send'
 import { recallReplaced } from './thread'
 
-/** When a delivery without an answer is looked for again, in milliseconds after its end; and once more when it has settled. */
+/** When an unanswered delivery is looked up again, in milliseconds after its end. It is looked up once more when it has settled. */
 const looks = [60_000, 5 * 60_000]
-/** How long after its settling time, and how long after a look for which the bot was offline or limited, in milliseconds. */
+/** The wait after the settling time, and after a look-up for which the bot was offline or limited, in milliseconds. */
 const margin = 1_000
 const offlineDelay = 60_000
-/** How often it is looked what is due, and a bot is asked at most, in milliseconds. */
+/** How often due look-ups are started, and a bot is asked at most, in milliseconds. */
 const tickInterval = 1_000
 
 export interface RecheckContext extends AttemptContext {
   lanes: Lanes
 }
 
-/** Looks again for what ended unanswered, also when nobody waits for it: after one and five minutes, and once it has settled. */
+/** Looks up unanswered deliveries again, also without a waiting caller: after one and five minutes, and once they have settled. */
 export class Recheck {
-  /** When each is due, on the monotonic clock. */
+  /** When look-ups are due, on the monotonic clock. */
   private readonly due = new WeakMap<Active, number[]>()
-  /** Bots whose platforms have still to answer: one that never does holds no other one up. */
+  /** The bots whose platforms are being asked. A silent one does not block the others. */
   private readonly asked = new Set<string>()
   readonly end: () => void
 
@@ -33,16 +33,16 @@ export class Recheck {
     this.end = every(context.clock, tickInterval, () => this.lookAtDue())
   }
 
-  /** How long what is open of a delivery may still be carried out, in milliseconds. */
+  /** The time until the open messages of a delivery have settled, in milliseconds. */
   settling(delivery: Delivery): number {
     const lane = laneOf(delivery)
     return Math.max(0, ...delivery.open.map(({ likeness }) => this.context.chats.openFor(lane, likeness)))
   }
 
   /**
-   * Asks the platform once for all that is open of a delivery, no longer than a call may take. What is found is recorded, also after that.
+   * Looks up the open messages of a delivery once, for no longer than the time of a call. Messages found after that are still recorded.
    *
-   * @returns whether what is still open may be sent again
+   * @returns whether the messages that are still open may be sent again
    */
   async look(active: Active): Promise<boolean> {
     const { clock, policy: { timeout }, stop } = this.context
@@ -53,7 +53,7 @@ export class Recheck {
     const { clock, port, chats, lookUps, deliveries } = this.context
     const { delivery } = active
     const account = port.find(delivery.bot)
-    // What left in a digest is looked for by the digest.
+    // Members of a digest are looked up by the digest.
     if (!account?.isOnline || delivery.flow.digest) return false
     const chat = laneOf(delivery)
     let mayRepeat = true
@@ -95,33 +95,33 @@ export class Recheck {
     const { clock, port, deliveries, limits, policy, stop } = this.context
     const { delivery } = active
     const canAsk = port.find(delivery.bot)?.isOnline && limits.rest(delivery.bot, laneOf(delivery)) === 0
-    // As long as it is in memory its end is still being written.
+    // An unanswered delivery in memory is one whose end is still being written.
     if (!canAsk || deliveries.get(delivery.id)) throw new RelayError('unsent')
     const mayRepeat = await this.look(active)
     const calls = Math.max(0, ...delivery.open.map(({ calls }) => calls))
     if (!mayRepeat || delivery.state !== 'unanswered' || stop.aborted) return
     if (!delivery.deferred || calls > policy.retries || isOverdue(delivery, clock.wall())) return
     due.length = 0
-    // It was accepted for later: it joins its lane again, at its old place.
+    // A deferred delivery joins its lane again, at its old place.
     await requeue(this.context, active, again(delivery, delivery.seq, false), { isAccepted: true })
   }
 }
 
-/** What is written of a delivery is not what it is. */
+/** The error for a delivery whose row is out of date. */
 export function isChanging(): RelayError {
   return new RelayError('conflict', 'this delivery is changing: try again later')
 }
 
 /**
- * Has a delivery sent again that has ended: it takes a place in its lane, and leaves from there once that is written.
+ * Queues an ended delivery again. It leaves from its lane once the change is in the journal.
  *
- * @throws RelayError `conflict`, `store-down`, or why its lane does not take it; then it is as it was before
+ * @throws RelayError `conflict`, `store-down`, or the refusal of its lane; the delivery is then unchanged
  */
 export async function requeue(
   { deliveries, lanes }: Pick<RecheckContext, 'deliveries' | 'lanes'>, ended: Active, change: Change, waiting: Waiting,
 ): Promise<Active> {
   const before = { ...ended.delivery }
-  // Until its end is written, its lane and the journal are not done with it.
+  // Until its end is in the journal, it cannot start anew.
   if (deliveries.get(before.id)) throw isChanging()
   const active = deliveries.revive(ended, change)
   try {

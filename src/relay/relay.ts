@@ -23,36 +23,36 @@ export { digestDoor } from './digest'
 export type { CallOutcome } from './summary'
 export { Shared } from './term'
 
-/** How long to wait before a term that could not begin is tried again, in milliseconds. */
+/** The wait before the next try after a term could not begin, in milliseconds. */
 const retryDelay = 1_000
-/** After how long without a term it is worth a line in the log, in milliseconds. */
+/** After how long without a term the log says so, in milliseconds. */
 const standbyTime = 2_000
-/** How long an end waits for a slow database, in milliseconds. */
+/** How long the end waits for a slow database, in milliseconds. */
 const longestEnd = 2_000
-/** How long a caller waits for the first term, in milliseconds: the relay before a reload may have four seconds to end. */
+/** How long a caller waits for the first term, in milliseconds: during a reload, the earlier relay has four seconds to end. */
 const startTime = 6_000
 const standbyHeaders = { 'retry-after': '5' }
 const standbyText = 'this relay stands by for the one that works the database, so it does not know this Idempotency-Key: try again later'
 
-/** What a relay works. */
+/** The data store of a relay. */
 export interface DataStore {
   journal: Journal
   ownership: Ownership
-  /** Whether it stands in for a database that has not arrived: nothing that must last is accepted. */
+  /** Whether this is memory in place of a database that is not there yet: then no durable delivery is accepted. */
   isStandIn?: () => boolean
 }
 
 /**
- * The core: it takes submissions from all doors, makes each a delivery, and brings each delivery to its end. It works a data store while it
- * is the store's owner, and stands by otherwise.
+ * The façade of the core: it turns submissions of all doors into deliveries, and brings each to its end. It works a data store while it
+ * owns the store, and stands by otherwise.
  */
 export class Relay {
-  /** What is asked of the platform besides. */
+  /** Requests to platforms besides sending. */
   readonly inquiries: Inquiries
   private readonly stop = new AbortController()
   private term: Term | undefined
   private store: DataStore | undefined
-  /** Resolves with the first term, with the end, or when a caller can wait no longer. */
+  /** Resolves with the first term, at the end, or when callers should wait no longer. */
   private readonly begun: Promise<void>
   private readonly hasBegun = new AbortController()
   /** Ends the work on the present data store. */
@@ -65,7 +65,7 @@ export class Relay {
     this.begun = pause(options.clock, startTime, this.hasBegun.signal)
   }
 
-  /** Works a data store as soon as this relay is its owner. It may be called again, also for another one that has arrived late. */
+  /** Works a data store as soon as this relay owns it. Called again when another store takes its place, such as a late database. */
   open(store: DataStore): void {
     if (store === this.store) return
     const before = this.working
@@ -76,7 +76,7 @@ export class Relay {
     this.working = before.then(() => this.work(store, close.signal))
   }
 
-  /** What is known of all deliveries. @throws RelayError `standby` */
+  /** The records of all deliveries. @throws RelayError `standby` */
   async history(): Promise<History> {
     return (await this.first()).history
   }
@@ -87,7 +87,7 @@ export class Relay {
   }
 
   /**
-   * Right after the start, the first term is waited for.
+   * Resolves if this relay is active. Right after the start, it waits for the first term.
    *
    * @throws RelayError `standby`, `stopping`
    */
@@ -95,16 +95,16 @@ export class Relay {
     await this.first()
   }
 
-  /** Who is active where this relay stands by; `undefined` where it is active itself, or nobody is known to be. */
+  /** The active relay while this one stands by; `undefined` if this one is active, or none is known. */
   get standsBehind(): string | undefined {
     const { term, store } = this
     return term || store?.ownership.failure !== undefined ? undefined : store?.ownership.active
   }
 
   /**
-   * Sends what a request asks for, unless its key says that this was done before.
+   * Carries out a request, unless an earlier one with its key did.
    *
-   * @throws RelayError what stops the request as such
+   * @throws RelayError the reason why the request is refused as a whole
    */
   async submit(submission: Submission): Promise<Submitted> {
     const { key, deferred, request } = submission
@@ -115,9 +115,9 @@ export class Relay {
   }
 
   /**
-   * Shows what a request would become, and sends nothing.
+   * Composes a request without sending it.
    *
-   * @throws RelayError what would stop the request as such
+   * @throws RelayError the reason why the request would be refused as a whole
    */
   async preview(request: MessageRequest): Promise<Preview> {
     const { store } = this
@@ -126,9 +126,9 @@ export class Relay {
   }
 
   /**
-   * Takes a delivery back that waits for its turn. One that nothing was tried of is forgotten, with its key.
+   * Withdraws a waiting delivery. If nothing of it was tried, its record and its key are removed.
    *
-   * @returns its state, where there is still a record of it
+   * @returns its state, if there is still a record
    * @throws RelayError `not-found`, `conflict`, `store-down`
    */
   async withdraw(id: string): Promise<State | undefined> {
@@ -136,26 +136,26 @@ export class Relay {
   }
 
   /**
-   * Sends what was not delivered of a delivery again. What went unanswered is looked for first.
+   * Sends the items of a delivery again that were not delivered. Unanswered ones are looked up first.
    *
-   * @param admit told, before anything changes, where and which items are to be sent again; what it throws stops this
+   * @param admit called before any change, with the target and the items to send; may throw to refuse
    * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
   async retry(id: string, admit: AdmitRetry): Promise<void> {
     return (await this.first()).replay.retry(id, admit)
   }
 
-  /** The lanes in which something waits or that are paused. */
+  /** The lanes that are not empty, or are paused or held. */
   lanes(): LaneState[] {
     return this.term?.lanes.states() ?? []
   }
 
-  /** What waits to be sent later; `undefined` without a database. */
+  /** The deferred deliveries; `undefined` without a database. */
   backlog(): Backlog | undefined {
     return this.store?.journal.isDurable ? this.term?.lanes.backlog() : undefined
   }
 
-  /** The lanes that are paused, or were, and in which nothing has got through since, with what the last failure said. */
+  /** The lanes that reached the pause limit with no success since, with the text of the last failure. */
   failing(): ReadonlyMap<string, string> {
     return this.term?.gates.failing() ?? new Map()
   }
@@ -170,53 +170,53 @@ export class Relay {
     return this.term?.lanes.waitOf(delivery)
   }
 
-  /** Ends the pause or hold of a lane before its time, unless its chat is still closed. */
+  /** Ends the pause or hold of a lane early, unless its chat is still closed. */
   async resume(lane: string): Promise<void> {
     await this.term?.lanes.resume(lane)
   }
 
   /**
-   * Gives up what waits in a lane. What was to be sent later can be sent again.
+   * Ends all deliveries waiting in a lane. Deferred ones can be retried.
    *
-   * @returns how many deliveries there were
-   * @throws RelayError `not-found` for what is no name of a lane
+   * @returns their number
+   * @throws RelayError `not-found` if the text is not the name of a lane
    */
   async drop(lane: string): Promise<number> {
     if (!readLane(lane)) throw new RelayError('not-found')
     return (await this.first()).lanes.drop(lane, new RelayError('unsent', 'dropped by an operator while it was waiting: nothing was sent'))
   }
 
-  /** Rejects when this relay is not active, or its database is not there or does not answer. */
+  /** Rejects if this relay is not active, or its database is missing or does not answer. */
   async ping(): Promise<void> {
     this.present()
     if (this.store?.isStandIn?.()) throw new RelayError('store-down')
     await this.store?.journal.ping()
   }
 
-  /** Ends everything at once: callers who wait are answered. */
+  /** Stops all work at once, and answers the waiting callers. */
   end(): void {
     this.stop.abort()
     this.close.abort()
     this.hasBegun.abort()
   }
 
-  /** Writes what is left to be written, and gives the data store back, but waits for neither for long. */
+  /** Finishes the last writes and releases the data store, within a short time. */
   async finish(): Promise<void> {
-    // Until then, what is leaving has some time.
+    // The present sends continue until the stop.
     await aborted(this.stop.signal)
     await inTime(this.options.clock, this.working, longestEnd)
   }
 
   private present(hasKey = false): Term {
     if (this.term) return this.term
-    // Whether a first request with the key has sent anything, only an active relay knows.
+    // Only the active relay knows whether an earlier request with the key has sent anything.
     const isStandby = this.store?.ownership.failure === undefined
     if (hasKey) throw new RelayError('key-unknown', isStandby ? standbyText : undefined, { headers: standbyHeaders })
     if (this.stop.signal.aborted) throw new RelayError('stopping')
     throw new RelayError(isStandby ? 'standby' : 'store-down', undefined, { headers: standbyHeaders })
   }
 
-  /** Right after the start, the first term is waited for. */
+  /** The present term. Right after the start, this waits for the first one. */
   private async first(hasKey = false): Promise<Term> {
     if (!this.term) await this.begun
     return this.present(hasKey)

@@ -16,12 +16,12 @@ import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import { isChanging, requeue, type Recheck } from './recheck'
 import { currentRung, firstRung } from './route'
 
-/** How long an Idempotency-Key lives, in milliseconds: the purge of the journal keeps them as long. */
+/** The lifetime of an Idempotency-Key, in milliseconds. The journal's purge keeps keys as long. */
 const keyLifetime = 24 * 60 * 60 * 1000
-/** For how long, at most, the refusal of a chat is told again without a call, in milliseconds, and of how many requests. */
+/** How long a refusal by a chat is repeated without a call, in milliseconds, and for how many keys. */
 const refusalLifetime = 5 * 60 * 1000
 const mostRefusals = 10_000
-/** Stands for the fingerprint of an event, whose content is not compared. */
+/** The fingerprint of every event: their content is not compared. */
 const anything = 'anything'
 
 export interface ReplayContext extends RelayOptions {
@@ -33,25 +33,25 @@ export interface ReplayContext extends RelayOptions {
   recheck: Recheck
 }
 
-/** Requests that come again: by their Idempotency-Key, or because an operator has a delivery sent again. */
+/** Handles repeated requests with an Idempotency-Key, and retries by operators. */
 export class Replay {
-  /** The keys of requests under way, and what each request means. */
+  /** The fingerprints of present requests by their keys. */
   private readonly underWay = new Map<string, { fingerprint: string, end: Promise<unknown> }>()
   private readonly retrying = new Set<string>()
-  /** Deliveries that were refused because of their chats or accounts, by their keys, which are free again. */
+  /** Deliveries refused because of their chat or account, by keys that are free again. */
   private readonly refused = new LRUCache<string, { delivery: Delivery, at: number }>({ maxSize: mostRefusals, sizeCalculation: () => 1 })
 
   constructor(private readonly context: ReplayContext) {}
 
   /**
-   * Carries a request out unless its key says that this was done before.
+   * Carries out a request, unless an earlier one with its key did.
    *
-   * @param text its Idempotency-Key
-   * @throws RelayError `in-progress`, `key-reused`, `key-unknown`, or why the request as a whole is stopped
+   * @param text the Idempotency-Key
+   * @throws RelayError `in-progress`, `key-reused`, `key-unknown`, or the reason why the request is refused as a whole
    */
   async submit(submission: Submission, text: string): Promise<Submitted> {
     const { caller = null, event, request } = submission
-    // No two callers share a key: neither a key nor a name contains a line break.
+    // Keys of different callers differ, because neither keys nor names contain a line break.
     const key = caller === null ? digest(text) : digest(`${caller}\n`, text)
     const fingerprint = event ? anything : await fingerprintOf(request, id => this.context.files.digest(id))
     for (let other = this.underWay.get(key); other; other = this.underWay.get(key)) {
@@ -78,7 +78,7 @@ export class Replay {
     return { delivery, isReplay: false }
   }
 
-  /** Answers a request from an earlier one with its key; `undefined` where there is none. */
+  /** Answers a request from an earlier one with the same key; `undefined` if there is none. */
   private async repeat(submission: Submission, idempotency: Idempotency): Promise<Submitted | undefined> {
     const { event } = submission
     const earlier = await this.find(idempotency.key, event?.lifetime) ?? this.refusalOf(idempotency)
@@ -89,7 +89,7 @@ export class Replay {
     return earlier.state === 'unanswered' ? this.resend(submission, earlier) : { delivery: earlier, isReplay: true }
   }
 
-  /** Callers that repeat a request would have a closed chat called again and again. */
+  /** Repeats the refusal of a chat or account, so that callers who repeat a request do not cause calls into a closed chat. */
   private refusalOf({ key, fingerprint }: Idempotency): Delivery | undefined {
     const { clock, gates } = this.context
     const { delivery, at } = this.refused.get(key) ?? {}
@@ -104,7 +104,7 @@ export class Replay {
     if (active) return this.checkActive(active, key)
     const earlier = await orStoreDown(journal.findByKey(key), 'key-unknown')
     if (!earlier) return
-    // What has not ended is in memory. The row of an earlier term that came late may still be cancelled by it.
+    // Unended deliveries are in memory. A late row of an earlier term may still be cancelled by that term.
     if (isUnfinished(earlier.state)) throw inProgress()
     const { createdAt, flow: { sendAt = 0 } } = earlier
     if (Math.max(createdAt, sendAt) > clock.wall() - lifetime) return earlier
@@ -114,14 +114,14 @@ export class Replay {
   private checkActive(active: Active, key: string): Delivery {
     const { deliveries } = this.context
     const { delivery } = active
-    // Its row is being cancelled, or the end that frees the key is being written.
+    // The row is being cancelled, or the end that frees the key is being written.
     if (!deliveries.get(delivery.id) || delivery.key !== key) throw inProgress()
-    // Another relay may have sent what this one has not.
+    // Another relay may have sent the message.
     if (!isUnfinished(delivery.state) && !deliveries.mayCall(active)) throw new RelayError('key-unknown')
     return delivery
   }
 
-  /** The first request with this key went unanswered: what became of it is told, or what is missing is sent once that may be. */
+  /** Answers for an unanswered first request: with the result of a look-up, or by sending the missing items once that is safe. */
   private async resend(submission: Submission, earlier: Delivery): Promise<Submitted> {
     const { deliveries, recheck, clock, intake, policy } = this.context
     const { request: { expiresIn }, admit, signal, deferred } = submission
@@ -133,19 +133,19 @@ export class Replay {
     const isLater = delivery.deferred
     const change = { ...again(delivery, intake.nextSeq(), true), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }
     const waiting: Waiting = isLater ? {} : { signal: deferred ? undefined : signal, patience: expiresIn }
-    // Where its lane takes nobody, or the journal does not answer, what left before may have arrived all the same.
+    // Even if the lane or the journal refuses the repeat, the first request may have arrived.
     const queued = await requeue(this.context, active, change, waiting).catch(() => undefined)
     if (!queued) return replay
-    // A repeated key that names no wait is answered when its deferred delivery should have been sent.
+    // Without a wait of its own, the repeat waits until the deferred delivery should have been sent.
     const patience = policy.timeout * (policy.retries + 1)
     const limit = isLater ? deferred?.wait ?? patience : deferred?.inMemory
     return { delivery: await deliveries.ended(queued, limit, signal?.()), isReplay: false }
   }
 
   /**
-   * Sends what was not delivered of a delivery again. What went unanswered is looked for first.
+   * Sends the items of a delivery again that were not delivered. Unanswered ones are looked up first.
    *
-   * @param admit told, before anything changes, where and which items are to be sent again; what it throws stops this
+   * @param admit called before any change, with the target and the items to send; may throw to refuse
    * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
    */
   async retry(id: string, admit: AdmitRetry): Promise<void> {
@@ -182,13 +182,13 @@ export class Replay {
     admit({ target, platform: platformOf(bot) ?? '' }, items.filter((_, index) => !delivery.results[index]?.success))
     const isLater = deliveries.isDurable
     const expiresAt = isLater ? clock.wall() + defaultExpiry : null
-    // A file that is gone makes its item fail in its turn.
+    // An item whose file is gone fails at its turn.
     await deliveries.keepUploads(items, expiresAt ?? clock.wall()).catch(() => undefined)
     const change = { ...again(delivery, intake.nextSeq(), true), ...first, bot, deferred: isLater, expiresAt, key: requestKey }
     await requeue(this.context, known ?? deliveries.toActive(delivery, items), change, { delay: 'failed' })
   }
 
-  /** The key that a delivery takes again. A caller may have repeated with it what had failed; then that request stands for both. */
+  /** The key that a retried delivery takes again; `null` if another request has it. @throws RelayError `conflict` */
   private async keyFor({ id, requestKey: key, fingerprint }: Delivery): Promise<string | null> {
     if (key === undefined) return null
     if (this.underWay.has(key)) throw isChanging()
@@ -200,26 +200,26 @@ export class Replay {
   }
 }
 
-/** Why a delivery cannot be sent again. */
+/** The error for a delivery that cannot be sent again. */
 function obstacleTo({ state, flow: { members, digest } }: Delivery): string | undefined {
   if (!isRetryable(state)) return `this delivery is ${state}: only an undelivered one can be retried`
   if (members && state !== 'unanswered') return 'this is a digest that did not arrive: retry its members'
   if (digest && state === 'unanswered') return `this delivery left in the digest ${digest.id}: retry that one`
 }
 
-/** Whether an item was not taken because of its chat, or of the account. */
+/** Whether an item was refused because of its chat or account. */
 function isOfChat(result: ItemResult | undefined): boolean {
   if (result === undefined || result.success) return false
   const { cause } = result.error
   return cause instanceof SendError && (cause.isAboutTarget || cause.about === 'account')
 }
 
-/** A request with the same key is under way. */
+/** The error for a request whose key is in use by a present one. */
 function inProgress(): RelayError {
   return new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } })
 }
 
-/** Whether there is an account for a way. */
+/** Whether a rung has an account. */
 function canChoose(port: Port, way: Address): boolean {
   try {
     port.chooseLater(way)

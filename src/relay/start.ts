@@ -7,24 +7,24 @@ import { FileOwner, RowOwner } from './owner'
 import { Relay, Shared, type DataStore, type RelayOptions } from './relay'
 
 export interface StartOptions extends Omit<RelayOptions & JournalOptions, 'clock'> {
-  /** The folder of what outlives the bot, absolute. */
+  /** The data folder, absolute. */
   dataDir: string
 }
 
-/** How long a database may take to be there after the relay was loaded, in milliseconds. */
+/** How long a database may take to arrive after the relay was loaded, in milliseconds. */
 const arrivalTime = 2_000
 
-/** How long to wait before a database that does not answer is asked again, in milliseconds. */
+/** The wait before a silent database is asked again, in milliseconds. */
 const retryDelay = 1_000
 
-/** What the relays of each app share. */
+/** The shared state of an app's relays, and the end of the last one. */
 const apps = new WeakMap<object, { shared: Shared, last: Promise<void> }>()
 
 /**
- * Starts the relay of an app: with the database of the bot where there is one, otherwise in memory. What it shares with the relay before a
- * reload of the plugin is known to it, and it begins once that one has ended.
+ * Starts the relay of an app: with the database of the bot, or else in memory. After a reload of the plugin, it starts once the earlier
+ * relay has ended, and shares that one's memory.
  *
- * @returns the relay, and what ends it: to be called after `relay.end()`
+ * @returns the relay, and a function that finishes it: to be called after `relay.end()`
  */
 export function startRelay(ctx: Context, started: StartOptions): { relay: Relay, finish: () => Promise<void> } {
   const { dataDir, logger } = started
@@ -50,7 +50,7 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
     inner.on('dispose', () => {
       gone.abort()
       hasDatabase = false
-      // With the plugin itself, also where it is only given other settings, the relay has some time to end.
+      // If the plugin is disposed as well, also for new settings, the relay keeps its store until it has ended.
       queueMicrotask(() => isDisposed || relay.open(memory))
     })
   })
@@ -74,7 +74,7 @@ function databaseOf(ctx: Context, options: StartOptions): DataStore {
   return { journal, ownership }
 }
 
-/** Opens a database once it answers, unless it is gone by then. A damaged one arrives as well: until it answers, memory is worked. */
+/** Opens a database once it answers, unless it is gone by then. Until then, the relay works in memory: the database may be damaged. */
 async function openDatabase(
   relay: Relay, database: DataStore, memory: DataStore, logger: StartOptions['logger'], gone: AbortSignal,
 ): Promise<void> {

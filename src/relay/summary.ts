@@ -5,70 +5,70 @@ import type { Item, MediaItem, ParsedItem } from '../message/model'
 import type { SendFailure } from '../platform/port'
 import type { Clock } from './clock'
 
-/** How much the records keep of what was to be sent: how it begins, all of it, or only of which kinds it was. */
+/** How much content the records keep: an excerpt, all of it, or only the kinds of items. */
 export type RecordContent = 'preview' | 'full' | 'none'
 
-/** What the record of a delivery tells besides how far it is. Nothing depends on it but what people are shown. */
+/** The part of a record that is only for display: nothing else depends on it. */
 export interface Summary {
-  /** What was to be sent, item by item. */
+  /** The items in short. */
   readonly items: readonly ItemSummary[]
-  /** The calls to the platform that were made last, the oldest first. */
+  /** The last calls to the platform, the oldest first. */
   calls: readonly Call[]
-  /** How long it waited for its first turn, in milliseconds; `null` until that has come. */
+  /** The wait for its first turn, in milliseconds; `null` before that. */
   waited: number | null
-  /** How long all calls to the platform took together, in milliseconds. */
+  /** The time of all calls to the platform together, in milliseconds. */
   platformTime: number
 }
 
 /** What an item is, in short. */
 export interface ItemSummary {
-  /** `invalid` for an item of a batch that was none. */
+  /** `invalid` for a malformed item of a batch. */
   readonly type: Item['type'] | 'invalid'
-  /** How its text begins. */
+  /** The start of its text. */
   readonly msg?: string
-  /** What a file is called. */
+  /** The name of a file. */
   readonly name?: string
-  /** In bytes; of a text only where `msg` is not all of it. */
+  /** In bytes; for a text only if `msg` is an excerpt. */
   size?: number
 }
 
-/** How a call to the platform ended. */
+/** The outcome of a call to the platform. */
 export type CallOutcome = 'sent' | SendFailure
 
 /** One call to the platform. */
 export interface Call {
-  /** When it was made, by the relay's clock. */
+  /** Its time by the machine's clock. */
   readonly at: number
-  /** How long its answer took, in milliseconds. */
+  /** The time until its answer, in milliseconds. */
   took: number
-  /** `unanswered` as long as there is no answer. */
+  /** `unanswered` until there is an answer. */
   outcome: CallOutcome
   /** In the platform's own words. */
   reason?: string
 }
 
-/** Told how a call has ended; told again where its answer comes late. */
+/** Called when a call has ended, and again if its answer comes late. */
 export type EndCall = (outcome: CallOutcome, reason?: string) => void
 
-/** How many characters of text are kept of a delivery, and how many of the reason of a call. */
+/** The most characters of a delivery's texts, and of the reason of a call. */
 const maxText = 200
 const maxReason = 300
-/** How many calls are kept. */
+/** The most calls in a record. */
 const maxCalls = 20
 
-/** @param content `none` leaves everything out but kinds and sizes */
+/** @param content `none` keeps only kinds and sizes */
 export function summarize(items: readonly ParsedItem[], content: RecordContent): Summary {
   return { items: content === 'none' ? items.map(sizeUp) : shorten(items), calls: [], waited: null, platformTime: 0 }
 }
 
 /**
- * Notes a call that is made now.
+ * Notes the start of a call.
  *
- * @param onEnd told once how it has ended, after so many milliseconds; not of an answer that comes late
+ * @param onEnd called once, with the outcome and the milliseconds; not for a late answer
  */
 export function noteCall(summary: Summary, clock: Clock, onEnd: (outcome: CallOutcome, time: number) => void): EndCall {
   const call: Call = { at: clock.wall(), took: 0, outcome: 'unanswered' }
-  // A list that grows by itself takes room for more, and thousands of records are in memory.
+  // A new list, because one that grows reserves memory, and there are thousands of records.
   summary.calls = [...summary.calls.slice(1 - maxCalls), call]
   const start = clock.now()
   let hasEnded = false
@@ -76,7 +76,7 @@ export function noteCall(summary: Summary, clock: Clock, onEnd: (outcome: CallOu
     const took = clock.now() - start
     if (!hasEnded) onEnd(outcome, took)
     hasEnded = true
-    // Whole numbers: the fractions would be the longest part of many a record.
+    // Whole numbers, because fractions make records much longer.
     summary.platformTime += Math.round(took) - call.took
     call.took = Math.round(took)
     call.outcome = outcome
@@ -85,12 +85,12 @@ export function noteCall(summary: Summary, clock: Clock, onEnd: (outcome: CallOu
   }
 }
 
-/** The text by which a record is found. */
+/** The searchable text of a record. */
 export function wordsOf({ items }: Summary): string {
   return items.map(({ msg = '' }) => msg).join('\n')
 }
 
-/** Tells a summary that was read from JSON. */
+/** Checks a summary read from JSON. */
 export const isSummary = objectOf<Summary>({
   items: listOf(objectOf<ItemSummary>({
     type: oneOf(['text', 'image', 'file', 'video', 'audio', 'at', 'reply', 'invalid']),
@@ -103,7 +103,7 @@ export const isSummary = objectOf<Summary>({
   platformTime: isNumber,
 })
 
-/** The text is that of all items together, so that a long batch is no longer than one message. */
+/** The limit is for the texts of all items together, so that a long batch takes no more room than one message. */
 function shorten(items: readonly ParsedItem[]): ItemSummary[] {
   let left = maxText
   return items.map(item => {
@@ -115,7 +115,7 @@ function shorten(items: readonly ParsedItem[]): ItemSummary[] {
   })
 }
 
-/** The size of an uploaded file is not known before it is sent. */
+/** The size of an uploaded file becomes known when it is sent. */
 function sizeUp(item: ParsedItem): ItemSummary {
   if (item instanceof RelayError) return { type: 'invalid' }
   if (item.type === 'text') return { type: item.type, size: Buffer.byteLength(item.text) }
@@ -124,7 +124,7 @@ function sizeUp(item: ParsedItem): ItemSummary {
     : { type: item.type }
 }
 
-/** What came along as data has no name unless it was given one. */
+/** Inline media have no name by default. */
 function nameFile(item: MediaItem): ItemSummary {
   const { link } = item
   const own = link.kind === 'remote' ? nameOfUrl(link.url) : link.kind === 'upload' ? link.id.slice(link.id.indexOf('/') + 1) : undefined
@@ -132,9 +132,9 @@ function nameFile(item: MediaItem): ItemSummary {
   return { ...sizeUp(item), ...name !== undefined && { name } }
 }
 
-/** Cuts a text, but not between the halves of a surrogate pair. */
+/** Cuts a text without splitting a surrogate pair. */
 function cut(text: string, length: number): string {
   if (text.length <= length) return text
-  // A slice would keep all of the text in memory, for as long as the record is.
+  // A plain slice would keep the whole text in memory as long as the record.
   return Buffer.from(text.slice(0, length).replace(/[\uD800-\uDBFF]$/, ''), 'utf16le').toString('utf16le')
 }

@@ -16,7 +16,7 @@ import type { Ownership } from './owner'
 import { isChanging, Recheck } from './recheck'
 import { Replay } from './replay'
 
-/** What outlives a reload of the plugin in one process: what is known of the chats, pauses and intervals, and the journal in memory. */
+/** Survives a reload of the plugin: the known messages of the chats, pauses, limits, and the journal in memory. */
 export class Shared {
   readonly chats: Chats
   readonly limits: Limits
@@ -29,14 +29,14 @@ export class Shared {
   }
 }
 
-/** For how long what ended unanswered is looked for by the next owner, in milliseconds. */
+/** How old an unanswered delivery may be for the next owner to look for it, in milliseconds. */
 const day = 24 * 60 * 60 * 1000
-/** How often rows are adopted that came late, and old ones removed, in milliseconds. */
+/** How often late rows are adopted and old ones removed, in milliseconds. */
 const upkeepInterval = 60_000
 
 /**
- * The relay at work under one owner number. When the ownership is lost, the term ends: its memory is dropped, and it neither calls nor
- * writes any more.
+ * The time of one owner, with all it has in memory. The term ends when the ownership is lost: its memory is dropped, and it makes no more
+ * calls and writes.
  */
 export class Term {
   readonly history: History
@@ -51,7 +51,7 @@ export class Term {
   private purging: Promise<void> | undefined
 
   /**
-   * Begins a term: what the journal has and has not ended goes on.
+   * Begins a term, and resumes the deliveries in the journal that have not ended.
    *
    * @throws the error of the database
    */
@@ -59,7 +59,7 @@ export class Term {
     const left = await journal.adopt(owner, options.clock.wall() - day)
     const term = new Term(options, memory, journal, ownership, owner, left.reduce((last, { seq }) => Math.max(last, seq), 0))
     term.goOn(left)
-    // Another setting may keep less than what is there.
+    // The settings may keep less than before.
     void term.keepUp(term.purge())
     return term
   }
@@ -85,7 +85,7 @@ export class Term {
     this.endUpkeep = every(clock, upkeepInterval, () => void this.keepUp(this.adopt()))
   }
 
-  /** @throws RelayError what stops the request as such */
+  /** @throws RelayError the reason why the request is refused as a whole */
   async submit(submission: Submission): Promise<Submitted> {
     const { key } = submission
     if (key !== undefined) return this.replay.submit(submission, key)
@@ -93,9 +93,9 @@ export class Term {
   }
 
   /**
-   * Takes a delivery back that waits for its turn.
+   * Withdraws a waiting delivery.
    *
-   * @returns its state where there is still a record of it, because something of it was tried before
+   * @returns its state, if there is still a record because a part of it was tried before
    * @throws RelayError `not-found`, `conflict`, `store-down`
    */
   async withdraw(id: string): Promise<State | undefined> {
@@ -107,7 +107,7 @@ export class Term {
     }
     if (!deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
     const active = deliveries.get(id)
-    // It has been withdrawn already, but its row is still there.
+    // It is withdrawn already, and its row is still there.
     if (!active) throw isChanging()
     if (!lanes.leave(active.delivery)) throw new RelayError('conflict', 'this delivery is leaving in a digest: only a queued one can be withdrawn')
     // The members of a digest end with it.
@@ -120,7 +120,7 @@ export class Term {
     return active.delivery.state
   }
 
-  /** Ends everything at once. Callers are answered; what is deferred stays in the journal. */
+  /** Stops all work at once. Callers are answered; deferred deliveries stay in the journal. */
   end(): void {
     this.endUpkeep()
     this.recheck.end()
@@ -128,13 +128,13 @@ export class Term {
     this.lanes.close()
   }
 
-  /** Waits for the sends that the end cuts short, and writes what is left to be written, but not for long. */
+  /** Waits for the sends that the end cuts short, and a short time for the last writes. */
   async finish(): Promise<void> {
     await this.lanes.idle()
     await this.deliveries.finish()
   }
 
-  /** Adopts rows that came late, and removes old ones. */
+  /** Adopts late rows and removes old ones. */
   private async adopt(): Promise<void> {
     const { journal, options: { clock } } = this
     this.goOn(await journal.adopt(this.owner, clock.wall() - day))
@@ -149,7 +149,7 @@ export class Term {
     })
   }
 
-  /** What fails of the upkeep is left to the next one. */
+  /** Logs a failure of the upkeep. The next one tries again. */
   private async keepUp(work: Promise<void>): Promise<void> {
     try {
       await work
@@ -159,8 +159,8 @@ export class Term {
   }
 
   /**
-   * Goes on with what another term has left: what is deferred joins its lane; what a caller waited for has ended, unanswered where it was
-   * leaving; what went unanswered is looked for.
+   * Resumes the deliveries of an earlier term. Deferred ones join their lanes. Those with a waiting caller end: as unanswered if they were
+   * being sent. Unanswered ones are looked up.
    */
   private goOn(left: readonly Delivery[]): void {
     const { deliveries, lanes, stop, memory: { chats } } = this
@@ -174,14 +174,14 @@ export class Term {
     }
     for (const { delivery } of waiting) {
       const members = deliveries.membersOf(delivery)
-      // Of a digest that never left, each member that has not ended waits by itself.
+      // A digest that never left is removed, and its members wait by themselves.
       const hasNeverLeft = delivery.state === 'queued' && (members.length > 0 || (delivery.flow.members && delivery.attempts === 0))
       if (hasNeverLeft) void deliveries.withdraw(delivery).catch(() => undefined)
       else for (const { delivery: { id } } of members) inDigests.add(id)
     }
     for (const active of waiting) {
       const { id, deferred } = active.delivery
-      // What is leaving in a digest ends with it.
+      // Members end with their digest.
       if (inDigests.has(id) || !deliveries.get(id)) continue
       if (deferred) lanes.join(active)
       else void deliveries.end(active, failRest(active.delivery, new RelayError('stopping', 'the relay ended before this could be sent: nothing was sent')))
