@@ -80,7 +80,7 @@ export function translate(text: string): string {
 
 /** The cause of a hold in the language of the page, where the page knows it. */
 export function explainHold({ cause, reason }: Hold): string {
-  return isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : reason
+  return isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : translate(reason)
 }
 
 /** Why something is held, in the language of the page where the page knows the cause, and until when. */

@@ -143,9 +143,9 @@ export function waitOf(delivery: Delivery, gates: Gates, clock: Clock, account: 
     return { cause: deferral.kind, reason: reasonOf(deferral, flow), since, until: deferral.until }
   }
   if (hold) return { ...hold, reason: causes[hold.cause].en }
-  if (pause > 0) return { cause: 'paused', reason: gates.reason(name) ?? 'failures in a row', since, until: clock.wall() + pause }
+  if (pause > 0) return { cause: 'paused', reason: gates.reason(name) ?? 'this target is paused after repeated failures', since, until: clock.wall() + pause }
   if (account?.isOnline) return
-  return { cause: 'offline', reason: account?.health.cause ?? 'its bot is not there', since: account?.health.since ?? since, until: null }
+  return { cause: 'offline', reason: account?.health.cause ?? 'there is no bot with this platform and self_id', since: account?.health.since ?? since, until: null }
 }
 
 /** The deferred deliveries that wait or are being sent. */

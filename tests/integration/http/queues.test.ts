@@ -103,8 +103,11 @@ describe('GET /queues', () => {
     const relay = await relayWith(t)
     await takeOffline(relay)
     await relay.queue('a')
-    assert.deepEqual(await queues(relay), [{ queue, bot: 'onebot:10000', target: `group:${group}`, waiting: 1, state: 'offline' }])
+    const reason = 'the bot is not connected'
+    assert.deepEqual(await queues(relay), [{ queue, bot: 'onebot:10000', target: `group:${group}`, waiting: 1, state: 'offline', reason }])
+    const [shown] = await relay.list('?state=queued')
     const { data: { bots, outbox } } = await relay.ask('/statusz')
+    assert.deepEqual(shown?.held, { cause: 'offline', reason, since: records(bots)[0]?.since, until: null })
     assert.match(JSON.stringify(bots), /^\[\{"platform":"onebot","self_id":"10000","status":"(?!online)\w+",/)
     assert.match(JSON.stringify(outbox), /^\{"size":1,"oldest":"20/)
   })
