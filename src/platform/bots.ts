@@ -124,7 +124,9 @@ const adapterTime = 10_000
 /** Logs the bots once the app is ready, and each change of their health after that. */
 export function reportBots(ctx: Context, presence: Presence, logger: Logger): void {
   const visible = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(bot => !bot.hidden)
-  const describe = (bot: Bot, { state, cause }: Health): string => `${bot.sid} ${state}${cause === undefined ? '' : `: ${cause}`}`
+  // Before its login, a bot may have no ID.
+  const nameOf = ({ platform, selfId }: Bot): string => [platform, selfId].filter(Boolean).join(':')
+  const describe = (bot: Bot, { state, cause }: Health): string => `${nameOf(bot)} ${state}${cause === undefined ? '' : `: ${cause}`}`
   ctx.on('ready', () => {
     logger.info('%s', `bots: ${visible().map(bot => describe(bot, presence.health(bot))).join(', ') || 'none yet'}`)
     ctx.setTimeout(() => {
