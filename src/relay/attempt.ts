@@ -208,7 +208,7 @@ class Attempt {
     const { context, sending: { active, account, indices, chat, message } } = this
     const { chats, deliveries, stop } = context
     // Until the end is in the journal, and after a stop, the next term finds the answer with the chat.
-    chats.answered(chat, this.name, receipt, active.mustLast || stop.aborted)
+    chats.answered(chat, this.name, receipt, active.isDurable || stop.aborted)
     this.receipt = receipt
     const sent = toSent(receipt, message.likeness)
     if (this.hasEnded && !stop.aborted) {

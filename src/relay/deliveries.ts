@@ -17,7 +17,7 @@ export interface Active {
   /** Its key when it came into memory. The key stays taken until the end of the delivery is in the journal. */
   key: string | null
   /** Whether each step must be in the journal before the next one. */
-  readonly mustLast: boolean
+  readonly isDurable: boolean
 }
 
 export interface DeliveriesOptions extends RunningOptions {
@@ -66,7 +66,7 @@ export class Deliveries {
   }
 
   /**
-   * Writes a new delivery that must last.
+   * Writes a new durable delivery.
    *
    * @throws RelayError `storage-full`: its content could not be kept
    * @throws RelayError `store-down`, `key-unknown`: the row may be there, so it is cancelled; until then the key stays taken
@@ -116,7 +116,7 @@ export class Deliveries {
   /** Wraps a delivery without taking it into memory. */
   toActive(delivery: Delivery, items?: readonly ParsedItem[]): Active {
     const { key, deferred } = delivery
-    return { delivery, items, key, mustLast: this.isDurable && (key !== null || deferred) }
+    return { delivery, items, key, isDurable: this.isDurable && (key !== null || deferred) }
   }
 
   /** The content of a delivery. That of an active one stays in memory from now on. @throws the error of the database */
@@ -138,7 +138,7 @@ export class Deliveries {
 
   /** Drops the content of a waiting delivery from memory, if the journal has it. */
   shed(active: Active): void {
-    if (active.mustLast) active.items = undefined
+    if (active.isDurable) active.items = undefined
   }
 
   /**
@@ -149,7 +149,7 @@ export class Deliveries {
    * @throws the error of the database, for a deferred delivery
    */
   async inThread({ delivery: { id, bot, target, deferred } }: Active, thread: string, since: number): Promise<Delivery[]> {
-    if (!deferred && (this.isStoreDown || !this.mayCall({ mustLast: true }))) return []
+    if (!deferred && (this.isStoreDown || !this.mayCall({ isDurable: true }))) return []
     const known = await inThread(this.options.journal, thread, bot, target, since).catch((error: unknown) => {
       if (deferred) throw error
       return []
@@ -163,13 +163,13 @@ export class Deliveries {
     this.change(delivery, { flow: { ...delivery.flow, thread } })
   }
 
-  /** Whether a delivery may be called now: one that must last only while this relay is certain to own the store. */
-  mayCall({ mustLast }: Pick<Active, 'mustLast'>): boolean {
-    return !mustLast || this.options.ownership.isFresh()
+  /** Whether a delivery may be called now: a durable one only while this relay is certain to own the store. */
+  mayCall({ isDurable }: Pick<Active, 'isDurable'>): boolean {
+    return !isDurable || this.options.ownership.isFresh()
   }
 
   /**
-   * A platform message leaves. If the delivery must last, this resolves once that is in the journal.
+   * A platform message leaves. For a durable delivery, this resolves once that is in the journal.
    *
    * @throws RelayError `store-down` for a waiting caller, `stopping`
    */
@@ -202,10 +202,10 @@ export class Deliveries {
 
   /** Takes a revival back. The row may have been changed, so it is written again; until then the key stays taken. */
   undo(active: Active, before: Delivery): void {
-    const { delivery, mustLast } = active
+    const { delivery, isDurable } = active
     this.change(delivery, before)
     if (delivery.state === 'unanswered') this.remember(active)
-    if (mustLast) void this.save(active).catch(() => undefined)
+    if (isDurable) void this.save(active).catch(() => undefined)
     else this.forget(delivery.id)
   }
 
@@ -229,15 +229,15 @@ export class Deliveries {
 
   /** Writes the end of a delivery, or a later correction of it. @returns whether it is written; otherwise it is written later */
   private async writeEnd(active: Active, results: Results): Promise<boolean> {
-    const { delivery, items = [], mustLast } = active
+    const { delivery, items = [], isDurable } = active
     // It stays in memory until the write.
-    if (mustLast) this.keep(active)
+    if (isDurable) this.keep(active)
     this.change(delivery, end(delivery, results))
     this.keepFiles(active)
     if (delivery.state === 'unanswered') this.remember(active)
     else this.unanswered.delete(delivery.id)
     if (delivery.flow.members) await this.endMembers(delivery)
-    if (mustLast) return this.saveInTime(active)
+    if (isDurable) return this.saveInTime(active)
     this.options.journal.record(delivery, items)
     this.forget(delivery.id)
     return true
@@ -280,7 +280,7 @@ export class Deliveries {
 
   /** Records a request that did not enter a lane, with the reason. */
   reject(delivery: Delivery, items: readonly ParsedItem[], error: RelayError): void {
-    void this.end({ delivery, items, key: null, mustLast: false }, failRest(delivery, error))
+    void this.end({ delivery, items, key: null, isDurable: false }, failRest(delivery, error))
   }
 
   /**
@@ -306,7 +306,7 @@ export class Deliveries {
     const active = this.present(sender)
     const { delivery } = active
     // Its record is rewritten, so it needs the content.
-    if (!active.mustLast) active.items ??= await this.options.journal.items(delivery.id).catch(() => undefined)
+    if (!active.isDurable) active.items ??= await this.options.journal.items(delivery.id).catch(() => undefined)
     if (indices.every(index => delivery.results[index]?.success)) return
     const results = withSent(delivery.results, indices, sent)
     if (isUnfinished(delivery.state)) this.change(delivery, { results })
@@ -365,13 +365,13 @@ export class Deliveries {
   }
 
   /**
-   * Writes a delivery that must last, however long the database is away. Changes made meanwhile are included.
+   * Writes a durable delivery, however long the database is away. Changes made meanwhile are included.
    *
    * @throws NotOwner, or RelayError `stopping` if the stop came first
    */
   async save(active: Active): Promise<void> {
-    const { delivery, mustLast } = active
-    if (!mustLast) return
+    const { delivery, isDurable } = active
+    if (!isDurable) return
     const { id, flow: { members = [] } } = delivery
     const before = this.writing.get(id)?.catch(() => undefined)
     // The members of a digest are written before it: after a kill in between, the next process finds them by the digest.
@@ -389,9 +389,9 @@ export class Deliveries {
     await saved
   }
 
-  /** Writes a delivery that must last, without repeating a failed write. @throws RelayError `store-down` */
-  async saveOnce({ delivery, mustLast }: Active): Promise<void> {
-    if (mustLast) await orStoreDown(this.options.journal.update(delivery))
+  /** Writes a durable delivery, without repeating a failed write. @throws RelayError `store-down` */
+  async saveOnce({ delivery, isDurable }: Active): Promise<void> {
+    if (isDurable) await orStoreDown(this.options.journal.update(delivery))
   }
 
   /** Repeats a write until it succeeds. @throws NotOwner, or RelayError `stopping` if the stop came first */

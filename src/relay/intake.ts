@@ -127,11 +127,11 @@ export class Intake {
     return draft.request
   }
 
-  /** Saves a delivery that must last, and waits as long as the caller does. */
+  /** Saves a durable delivery, and waits as long as the caller does. */
   private async waitFor({ deferred, signal }: Submission, active: Active): Promise<Delivery> {
     const { deliveries, lanes, enter } = this.context
     const { delivery, items = [] } = active
-    if (active.mustLast) {
+    if (active.isDurable) {
       try {
         if (delivery.expiresAt !== null) {
           await deliveries.keepUploads(items, delivery.expiresAt).catch((error: unknown) => {

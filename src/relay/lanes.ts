@@ -73,13 +73,13 @@ export class Lanes {
   }
 
   /**
-   * Appends a delivery to its lane. A delivery that must last does not leave before `saved` is called.
+   * Appends a delivery to its lane. A durable delivery does not leave before `saved` is called.
    *
    * @throws RelayError `queue-full`, `stopping`, or the reason why the lane refuses callers
    */
   enter(active: Active, { patience = Infinity, isAccepted, signal, delay }: Waiting = {}): void {
     const { clock } = this.context
-    const { delivery: { deferred }, mustLast } = active
+    const { delivery: { deferred }, isDurable } = active
     if (this.isClosed) throw new RelayError('stopping')
     const lane = this.open(active.delivery, true)
     const refusal = deferred ? undefined : this.refusal(lane)
@@ -87,7 +87,7 @@ export class Lanes {
       this.advance(lane)
       throw refusal
     }
-    const place: Place = { active, isSaved: !mustLast, until: clock.now() + patience, signal }
+    const place: Place = { active, isSaved: !isDurable, until: clock.now() + patience, signal }
     const isNext = this.isDue(lane, place) && !lane.first && this.rest(lane, place) === 0
     if (!isNext && !isAccepted && this.isFull(lane, place)) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
     lane.delay ??= delay
@@ -226,7 +226,7 @@ export class Lanes {
   /** The time until a lane may try its head, in milliseconds. */
   private rest(lane: Lane, { active: { delivery: { deferred } } }: Place): number {
     const { clock, deliveries, gates } = this.context
-    const isKept = deferred && !deliveries.mayCall({ mustLast: true })
+    const isKept = deferred && !deliveries.mayCall({ isDurable: true })
     // An event announces that the bot is online; the interval is for lost events.
     return Math.max(gates.rest(lane), isKept ? lookInterval : 0, this.isOnline(lane) ? 0 : lookInterval, lane.againAt - clock.now())
   }
@@ -322,7 +322,8 @@ export class Lanes {
     const { deliveries, gates, port } = this.context
     if (this.isClosed) return new RelayError('stopping')
     const account = port.find(lane.bot)
-    const isStoreDown = lane.first?.active.delivery.deferred === true && (deliveries.isStoreDown || !deliveries.mayCall({ mustLast: true }))
+    const { deferred = false } = lane.first?.active.delivery ?? {}
+    const isStoreDown = deferred && (deliveries.isStoreDown || !deliveries.mayCall({ isDurable: true }))
     return gates.refusal(lane) ?? (!account?.isOnline ? offlineError(account) : isStoreDown ? new RelayError('store-down') : undefined)
   }
 

@@ -109,8 +109,8 @@ export class Relay {
   async submit(submission: Submission): Promise<Submitted> {
     const { key, deferred, request } = submission
     const term = this.term ?? await this.first(key !== undefined)
-    const mustLast = (key ?? deferred ?? request.sendAt) !== undefined
-    if (mustLast && this.store?.isStandIn?.()) throw new RelayError(key === undefined ? 'store-down' : 'key-unknown')
+    const isDurable = (key ?? deferred ?? request.sendAt) !== undefined
+    if (isDurable && this.store?.isStandIn?.()) throw new RelayError(key === undefined ? 'store-down' : 'key-unknown')
     return term.submit(submission)
   }
 

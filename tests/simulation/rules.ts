@@ -16,7 +16,7 @@ interface Rule {
 const rules: readonly Rule[] = [
   {
     number: 1, off: 'a delivery leaves before its acceptance is saved',
-    patches: [{ file: 'lanes.ts', find: 'isSaved: !mustLast', replace: 'isSaved: true' }],
+    patches: [{ file: 'lanes.ts', find: 'isSaved: !isDurable', replace: 'isSaved: true' }],
   },
   {
     number: 2, off: 'an insert without an answer is not cancelled',
@@ -46,7 +46,7 @@ const rules: readonly Rule[] = [
   },
   {
     number: 6, off: 'calls are made when the ownership may be lost',
-    patches: [{ file: 'deliveries.ts', find: '!mustLast || this.options.ownership.isFresh()', replace: '!mustLast || true' }, {
+    patches: [{ file: 'deliveries.ts', find: '!isDurable || this.options.ownership.isFresh()', replace: '!isDurable || true' }, {
       file: 'relay.ts', find: 'await aborted(ownership.lost, close)', replace: 'await aborted(close)',
     }],
   },

@@ -249,7 +249,7 @@ for (const [kind, open, options] of kinds) {
 }
 
 for (const [kind, open, options] of servers) {
-  describe(`a journal ${kind}, of what must last,`, options, () => {
+  describe(`a journal ${kind}, of durable deliveries,`, options, () => {
     test('writes the changes of a delivery one after another, as it was at each call', async t => {
       const journal = await open(t)
       const delivery = queued()
