@@ -10,7 +10,7 @@ import { onlyPart, WebMessage, type Call } from './message'
 import type { LoadedItem, LoadedMedia, Message, Receipt } from './port'
 import { ask, readMedia, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from './web'
 
-/** How messages from Telegram are read. Of a command, `/name@bot`, the adapter keeps neither the slash nor the name of the bot. */
+/** Reads messages from Telegram, because the adapter drops the slash and the bot's name of a command, `/name@bot`. */
 const incoming: IncomingSupport = {
   readText(session) {
     const { _type: platform, type, message, _data: update } = eventOf(session)
@@ -22,7 +22,7 @@ const incoming: IncomingSupport = {
     const { type, message, _data: update } = eventOf(session)
     if (type === command) return firstWord(update) + elementsText(fieldsOf(message).elements).replace(/^\S+/, '')
   },
-  // The adapter takes a topic for a channel, and its group for the guild.
+  // For the adapter, a topic is a channel, and its group the guild.
   targetOf(session) {
     const { guild, channel } = eventOf(session)
     const [group, topic] = [fieldsOf(guild).id, fieldsOf(channel).id].map(toText)
@@ -53,11 +53,11 @@ const chatRules = {
   private: 'the ID of a user on Telegram is a number',
 }
 
-/** An account of a bot on Telegram, which has no list of the chats of a bot. */
+/** A bot's account on Telegram, which has no list of its chats. */
 class TelegramAccount extends BotAccount {
   readonly readsFiles = true
   readonly longestText = longestText
-  /** Telegram has no history for bots, and carries out each call anew. */
+  /** Telegram has no history for bots, and does not recognize repeated calls. */
   readonly retriesUnanswered = false
   /** https://core.telegram.org/bots/api#deletemessage */
   override readonly recallableFor = 48 * 60 * 60 * 1000
@@ -75,7 +75,7 @@ class TelegramAccount extends BotAccount {
       if (item.type !== 'reply') return
       const answered = readMessageId(item.messageId)
       if (!answered) return 'the ID of a message on Telegram is <chat>:<number>, or the number alone'
-      // An answer would show what it answers, to which its caller may have no access in another chat.
+      // A reply shows the answered message, which the caller may not be allowed to see if it is in another chat.
       demand(answered.chat === undefined || answered.chat === chat.id, 'the message that is answered is in another chat')
     })
   }
@@ -94,7 +94,7 @@ class TelegramAccount extends BotAccount {
   }
 }
 
-/** A chat as Telegram names it. */
+/** A chat in Telegram's terms. */
 interface Chat {
   /** A negative number, or the `@name` of a public group or channel; in a private chat the number of the user. */
   id: string
@@ -106,8 +106,8 @@ const groupPattern = /^(-[1-9][0-9]{0,15}|@[a-z][a-z0-9_]{3,31})(?::([1-9][0-9]{
 const userPattern = /^[1-9][0-9]{0,15}$/
 
 /**
- * Reads a target; `undefined` where there can be no such chat. Groups have negative numbers and users positive ones, so that neither kind
- * of target reaches a chat of the other. The topic "General" has the number 1, and Telegram refuses a call that names it
+ * Reads a target; `undefined` if there can be no such chat. Groups have negative numbers and users positive ones, so a target of one kind
+ * cannot reach a chat of the other. The topic "General" has the number 1, and Telegram refuses a call that names it
  * (tdlib/telegram-bot-api issue 798). Source: https://core.telegram.org/bots/api#sendmessage (`chat_id`, `message_thread_id`)
  */
 function readChat({ kind, id }: Target): Chat | undefined {
@@ -120,13 +120,13 @@ function isUser(id: string): boolean {
   return userPattern.test(id)
 }
 
-/** Reads the ID of a message: its number in its chat, with that chat in front or not. `undefined` where there can be no such message. */
+/** Reads the ID of a message: its number, with or without its chat in front. `undefined` if there can be no such message. */
 function readMessageId(text: string): { chat: string | undefined, number: number } | undefined {
   const [, chat, number] = /^(?:(\S+):)?([1-9][0-9]{0,9})$/.exec(text) ?? []
   if (number !== undefined) return { chat, number: Number(number) }
 }
 
-/** What Telegram's words mean, in a private chat where that is something else. */
+/** The causes of Telegram's words, and those in a private chat if they differ. */
 type Row = readonly [words: RegExp, causeId: CauseId, inPrivate?: CauseId]
 
 /**
@@ -138,7 +138,7 @@ type Row = readonly [words: RegExp, causeId: CauseId, inPrivate?: CauseId]
 const rows: readonly Row[] = [
   [/upgraded to a supergroup/i, 'moved'],
   [/bot was kicked from|bot is not a member of|CHANNEL_PRIVATE/i, 'removed'],
-  // The user takes messages from Premium accounts only.
+  // The user accepts messages only from Premium accounts.
   [/blocked by the user|USER_IS_BLOCKED|PRIVACY_PREMIUM_REQUIRED/i, 'blocked'],
   [/user is deactivated|can't initiate conversation|can't send messages to (?:the )?bot/i, 'not-friend'],
   [/chat not found|group chat was deleted|(?:PEER|CHAT)_ID_INVALID|CHANNEL_INVALID/i, 'no-such-group', 'not-friend'],
@@ -147,7 +147,7 @@ const rows: readonly Row[] = [
   [/TOPIC_CLOSED/, 'all-muted'],
   // The last two: the bot has to join the group of a channel's comments, or to pay.
   [/need administrator rights in the channel|CHAT_ADMIN_REQUIRED|CHAT_GUEST_SEND_FORBIDDEN|ALLOW_PAYMENT_REQUIRED/i, 'forbidden'],
-  // Rights to send pictures or files are about the item alone.
+  // A missing right to send pictures or files is about the item only.
   [/rights to send (?:a message|text messages)|no write access|CHAT_(?:WRITE|SEND_PLAIN)_FORBIDDEN|CHAT_RESTRICTED/i, 'muted'],
 
   [/(?:message|caption|text) is too long|_TOO_LONG/i, 'too-long'],
@@ -159,7 +159,7 @@ const rows: readonly Row[] = [
   [/\bFROZEN_/, 'not-permitted'],
 ]
 
-/** The result of a call about a chat. @throws SendError where it has none */
+/** The result of a call about a chat. @throws SendError without one */
 function readResult({ status, body, headers }: WebAnswer, { kind }: Target): unknown {
   const { ok, result, error_code: code = status, description, parameters } = fieldsOf(body)
   if (ok === true) return result
@@ -184,23 +184,23 @@ const largestAlbum = 10
 /** In bytes. https://core.telegram.org/bots/api#sending-files */
 const largestPhoto = 10 * 2 ** 20
 const largestFile = 50 * 2 ** 20
-/** What `sendVoice` takes. https://core.telegram.org/bots/api#sendvoice */
+/** The types for `sendVoice`. https://core.telegram.org/bots/api#sendvoice */
 const voiceTypes = /^audio\/(?:ogg|opus|mpeg|mp3|mp4|m4a|x-m4a)$/
 
-/** Text in which users may be mentioned. Without `parse_mode` nothing in it is markup. */
+/** Text with mentions. Without `parse_mode`, nothing in it is markup. */
 interface Words {
   text: string
   /** https://core.telegram.org/bots/api#messageentity; counted in UTF-16 units. */
   entities: readonly { type: 'text_mention', offset: number, length: number, user: { id: number } }[]
 }
 
-/** A file, and the kind by which the method that sends it and the field that holds it are named. */
+/** A file, and its kind, which names the method and the field for it. */
 interface Medium {
   kind: 'Photo' | 'Animation' | 'Video' | 'Voice' | 'Audio' | 'Document'
   file: MediaFile
 }
 
-/** What is to be one message: a text, or files with a text above or below them. */
+/** The content of one message: a text, or files with a text above or below them. */
 interface Post {
   words: Words
   media: Medium[]
@@ -217,14 +217,14 @@ interface Request {
 
 const nothing: Words = { text: '', entities: [] }
 
-/** A message through a bot of Telegram, which shows bots no history: it is never looked up. */
+/** A message through a bot on Telegram. There are no look-ups, because bots see no history. */
 class TelegramMessage extends WebMessage {
   readonly likeness = ''
   private readonly chat = readChat(this.target) ?? { id: this.target.id }
-  /** The adapter takes a topic for a channel, and its group for the guild. */
+  /** For the adapter, a topic is a channel, and its group the guild. */
   protected override readonly event = this.target.kind === 'group' ? { guild: { id: this.chat.id } } : {}
 
-  /** Telegram counts messages in each chat by itself. What other plugins are shown is the number alone, as the adapter has it. */
+  /** With the chat, because Telegram numbers messages per chat. Other plugins see the number alone, as from the adapter. */
   override async send(begin: () => void): Promise<Receipt> {
     const { messageIds } = await super.send(begin)
     return { messageIds: messageIds.map(id => `${this.chat.id}:${id}`) }
@@ -257,12 +257,12 @@ class TelegramMessage extends WebMessage {
   /** https://core.telegram.org/bots/api#editmessagetext */
   private async change(fields: JsonObject, id: number | undefined): Promise<Receipt> {
     const answer = await ask(this.account.bot, 'POST', '/editMessageText', { chat_id: this.chat.id, message_id: id, ...fields })
-    // That is what it says of a call that was carried out before.
+    // This is the answer to a repeated change.
     if (!/message is not modified/i.test(toText(fieldsOf(answer.body).description))) readResult(answer, this.target)
     return { messageIds: [String(id)] }
   }
 
-  /** The items in their order. A text goes with the files after it, otherwise with those before it. */
+  /** Divides items into messages, in order. A text joins the files after it, or else those before it. */
   private async compose(): Promise<readonly Post[]> {
     let post: Post = { words: nothing, media: [], isAbove: true }
     const posts = [post]
@@ -292,7 +292,7 @@ class TelegramMessage extends WebMessage {
     return { kind: kindOf(item.type, file.type), file }
   }
 
-  /** A mention by name is one in itself. One by a number needs a text, which is the user's name where the bot may know it. */
+  /** A mention. By name it is plain text; by number it needs a text: the user's name, if the bot can get it. */
   private async mention(userId: string): Promise<Words> {
     if (!isUser(userId)) return { ...nothing, text: `@${userId.replace(/^@/, '')}` }
     const id = Number(userId)
@@ -309,7 +309,7 @@ class TelegramMessage extends WebMessage {
   }
 }
 
-/** Joins texts. A blank keeps a mention from growing together with a word. */
+/** Joins texts, with a blank between a mention and a word. */
 function join(before: Words, after: Words, hasMention: boolean): Words {
   const isGap = hasMention && before.text !== '' && !/\s$/.test(before.text) && !/^\s/.test(after.text)
   const start = before.text + (isGap ? ' ' : '')
@@ -334,7 +334,7 @@ function isAlbum(media: readonly Medium[]): boolean {
   return media.length <= largestAlbum && media.every(({ kind }) => kind === 'Photo')
 }
 
-/** A text that is too long for a caption goes by itself. */
+/** A text that is too long for a caption becomes a message of its own. */
 function toRequests({ words, media, isAbove }: Post): Request[] {
   if (media.length === 0) return toTexts(words)
   if (words.text.length <= longestCaption) return [toUpload(media, words, isAbove)]
@@ -366,7 +366,7 @@ function toUpload(media: readonly Medium[], { text, entities }: Words, isAbove: 
   const [first, ...others] = media
   if (first && others.length === 0) {
     const { kind, file } = first
-    // Otherwise a picture that is to arrive as a file becomes a picture.
+    // Otherwise Telegram would turn a file with a picture into a picture.
     const options = kind === 'Document' ? { disable_content_type_detection: true } : {}
     return { method: `send${kind}`, fields: { ...caption, ...options }, files: [[kind.toLowerCase(), file]] }
   }

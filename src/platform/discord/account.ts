@@ -14,13 +14,13 @@ import { ask, readList, readMedia, readPages, toForm, unreadable, type MediaFile
 import { read, restAfter } from './answer'
 import { essenceOf, most, toParts, type Part } from './text'
 
-/** How messages from Discord are read. The adapter takes what members write for markup of Koishi. */
+/** Reads messages from Discord, because the adapter parses members' texts as markup of Koishi. */
 const incoming: IncomingSupport = {
   readText(session) {
     const { content } = messageOf(session)
     return typeof content === 'string' ? asTyped(content) : undefined
   },
-  // The adapter takes a message without a member, such as one of a webhook, for a private one.
+  // The adapter treats a message without a member, such as that of a webhook, as a private one.
   targetOf(session) {
     const { guild_id: server, channel_id: channel } = messageOf(session)
     return typeof server === 'string' ? { kind: 'group', id: toText(channel) } : undefined
@@ -33,12 +33,12 @@ function messageOf(session: object): JsonObject {
   return type === 'MESSAGE_CREATE' ? fieldsOf(message) : {}
 }
 
-/** What Discord makes of mentions and of emoji, as text. Source: https://docs.discord.com/developers/reference#message-formatting */
+/** Discord's forms of mentions and emoji, as text. Source: https://docs.discord.com/developers/reference#message-formatting */
 function asTyped(content: string): string {
   return content.replace(/<@[!&]?(\d+)>/g, '@$1').replace(/<#(\d+)>/g, '#$1').replace(/<a?(:\w+:)\d+>/g, '$1')
 }
 
-/** Discord, through the bots of @satorijs/adapter-discord 4.6.0. A group is a channel, or a thread, which is one as well. */
+/** Discord, through the bots of @satorijs/adapter-discord 4.6.0. A group is a channel or a thread. */
 export const discord: PlatformSupport = {
   owns: ({ adapterName }) => adapterName === 'discord',
   account: (bot, presence) => new DiscordAccount(bot, presence),
@@ -46,7 +46,7 @@ export const discord: PlatformSupport = {
   selfId: ({ config }) => idOfToken(fieldsOf(config).token),
 }
 
-/** A token begins with the account's ID in base64, as the one in https://docs.discord.com/developers/reference#authentication does. */
+/** A token begins with the account's ID in base64, as in the example of https://docs.discord.com/developers/reference#authentication */
 function idOfToken(token: unknown): string | undefined {
   const id = typeof token === 'string' ? Buffer.from(token.replace(/\..*$/s, ''), 'base64').toString('latin1') : ''
   return isSnowflake(id) ? id : undefined
@@ -58,7 +58,7 @@ function isSnowflake(id: string): boolean {
 }
 
 /**
- * The kinds of channels that contacts name: for texts, for announcements, and the threads of both. Source:
+ * The kinds of channels in the contacts: for texts, for announcements, and threads of both. Source:
  * https://docs.discord.com/developers/resources/channel#channel-object-channel-types
  */
 const textKinds: ReadonlySet<unknown> = new Set([0, 5, 10, 11, 12])
@@ -71,12 +71,12 @@ const pageOfServers = 200
 /** An account of a bot on Discord. */
 class DiscordAccount extends BotAccount {
   readonly readsFiles = true
-  /** Escapes count as well, so a text with much in it that could be markup may still be divided. */
+  /** Escapes count as well, so a text with much possible markup may still be divided. */
   readonly longestText = most.characters
   readonly retriesUnanswered = true
   /** The channels of private chats, by users. */
   private readonly directs = new LRUCache<string, string>({ max: 5_000 })
-  /** The ends of the times for which channels take nothing more. */
+  /** When the rate limits of channels end. */
   private readonly rests = new LRUCache<string, Promise<unknown>>({ max: 5_000 })
 
   check({ kind, id }: Target, items: readonly ParsedItem[]): ParsedItem[] {
@@ -127,7 +127,7 @@ class DiscordAccount extends BotAccount {
     return channel
   }
 
-  /** Waits until a channel takes a message again: too many calls that are refused for their rate get an address banned. */
+  /** Waits for the end of a channel's rate limit, because Discord bans addresses that exceed limits too often. */
   async rest(channelId: string): Promise<void> {
     await this.rests.get(channelId)
   }
@@ -135,8 +135,8 @@ class DiscordAccount extends BotAccount {
   /**
    * Makes one message, or changes one. Sources: https://docs.discord.com/developers/resources/message#create-message and #edit-message
    *
-   * @param data a form where there are files
-   * @param changed the ID of the message that changes
+   * @param data a form if there are files
+   * @param changed the ID of the message to change
    */
   async post(channelId: string, data: object, changed?: string): Promise<Receipt> {
     const path = `/channels/${channelId}/messages`
@@ -154,9 +154,9 @@ class DiscordAccount extends BotAccount {
   }
 }
 
-/** The most bytes in a file, where a server has not paid for more: https://docs.discord.com/developers/reference#uploading-files */
+/** The largest file on a server without a paid plan, in bytes: https://docs.discord.com/developers/reference#uploading-files */
 const mostOfFile = 10 * 2 ** 20
-/** The most bytes in all files of a message, whose request may have 25 MiB. */
+/** The most bytes of all files in a message. A request may have 25 MiB. */
 const mostOfFiles = 24 * 2 ** 20
 /** The most messages in a page of the history. */
 const mostOfPage = 100
@@ -165,8 +165,8 @@ const mostOfPage = 100
 class DiscordMessage extends WebMessage<DiscordAccount> {
   readonly likeness: string
   /**
-   * Each call has a nonce, which Discord compares with those of "the past few minutes", and answers with the message that is there. This is
-   * less than that can mean. Source: `enforce_nonce` of https://docs.discord.com/developers/resources/message#create-message
+   * Each call has a nonce. Discord answers a repeated nonce of "the past few minutes" with the existing message. This is a cautious reading
+   * of those words. Source: `enforce_nonce` of https://docs.discord.com/developers/resources/message#create-message
    */
   protected override readonly repeatableFor = 60_000
   private readonly parts: readonly Part[]
@@ -201,8 +201,8 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
   async history(count: number): Promise<HistoryPage | undefined> {
     if (this.changed !== undefined) return
     const [part, ...others] = this.parts
-    // What is there of a divided message says nothing of the rest: a further round of calls does. What another plugin made of a message
-    // looks otherwise.
+    // One part of a divided message says nothing about the others; a further round of calls does. A message changed by another plugin looks
+    // different.
     if (!part || others.length > 0 || this.idempotentFor === 0) throw new SendError('unanswered', 'the message cannot be looked up')
     const messages = await this.latest(count)
     const page = toPage(messages, {
@@ -211,14 +211,14 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
       idOf: ({ id }) => toText(id),
       isEqual: message => typeof message.content === 'string' ? isSame(part, message) : undefined,
     })
-    // Nothing is older than the messages of a channel that has fewer than were asked for.
+    // A page shorter than asked for reaches back to the beginning of the channel.
     return messages.length < count ? { ...page, oldest: 0 } : page
   }
 
   /**
    * The last messages of the channel, the newest first. Source: https://docs.discord.com/developers/resources/message#get-channel-messages
    *
-   * @throws SendError also where there is none, as that may be the lack of a permission
+   * @throws SendError also for an empty list, because a permission may be missing
    */
   private async latest(count: number): Promise<JsonObject[]> {
     const path = `/channels/${await this.account.channelOf(this.target)}/messages`
@@ -234,7 +234,7 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
     return messages
   }
 
-  /** The fields of a message. `allowed_mentions` decides who is told, whatever the text says. */
+  /** The fields of a message. Only `allowed_mentions` decides who is notified. */
   private fields({ content, users, mentionsAll }: Part, index: number): JsonObject {
     const answered = index === 0 ? this.answered : undefined
     return {
@@ -261,14 +261,14 @@ function toBody(fields: JsonObject, files: readonly MediaFile[]): object {
   return toForm({ payload_json: payload }, files.map((file, index) => [`files[${index}]`, file] as const))
 }
 
-/** Whether a message of the history looks like this one. */
+/** Whether a message in the history looks like this one. */
 function isSame({ content, files }: Part, { content: shown, attachments }: JsonObject): boolean {
   const names = (Array.isArray(attachments) ? attachments : []).map(attachment => toText(fieldsOf(attachment).filename))
   return essenceOf(toText(shown)) === essenceOf(content) && names.length === files.length
     && files.every(({ name }, index) => isSameName(name, names[index] ?? ''))
 }
 
-/** Discord keeps of other names than plain ones only the ending; a name without an ending gets one by its type. */
+/** A name that Discord keeps: of other than plain names it keeps only the extension. A missing extension is added by type. */
 function isSameName(given: string, shown: string): boolean {
   const ending = /\.\w+$/.exec(given)?.[0].toLowerCase()
   return ending === undefined || (/^[a-z0-9][a-z0-9.-]*$/i.test(given) ? shown === given : shown.toLowerCase().endsWith(ending))

@@ -3,7 +3,7 @@ import type { CauseId } from '../../message/causes'
 import { retryAfterOf, toFailure, type WebAnswer } from '../web'
 
 /**
- * The codes that tell something. Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json, and for 20026
+ * The codes with a known cause. Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json, and for 20026
  * discord/discord-api-docs issue 2669.
  */
 const codes: ReadonlyMap<unknown, CauseId> = new Map([
@@ -25,19 +25,19 @@ const codes: ReadonlyMap<unknown, CauseId> = new Map([
 ])
 
 /**
- * The codes of what passes, without a wait and with the status of a refusal: direct messages opened too fast (as in
- * davidhozic/discord-advertisement-framework issue 82), sending or a feature disabled for a while, a resource that is overloaded.
+ * Codes of passing failures that come with the status of a refusal and without a wait: direct messages opened too fast (as in
+ * davidhozic/discord-advertisement-framework issue 82), sending or a feature disabled for a while, an overloaded resource.
  */
 const passing: ReadonlySet<unknown> = new Set([40003, 40004, 40006, 130000])
 
-/** The wait then, in milliseconds. Calls that come too early count as invalid, or as spam. */
+/** The wait after these codes, in milliseconds. Earlier calls count as invalid, or as spam. */
 const usualWait = 60_000
 
 /**
  * The body of a success.
  *
- * @param isSpecial whether files were in the call, or it changes a message: what is not permitted then may be just that
- * @throws SendError where it is no success
+ * @param isSpecial whether the call has files or changes a message: a missing permission may then be for that only
+ * @throws SendError for anything but a success
  */
 export function read({ status, body, headers }: WebAnswer, isSpecial = false): unknown {
   if (status >= 200 && status < 300) return body
@@ -52,7 +52,7 @@ export function read({ status, body, headers }: WebAnswer, isSpecial = false): u
   throw toFailure(status, { words, scope: isWide ? 'account' : 'chat', wait: Number(wait) * 1000 || retryAfterOf(headers) })
 }
 
-/** For how long a channel takes nothing more after a success, in milliseconds. Source: the headers that the same page describes. */
+/** How long a channel is limited after a success, in milliseconds. Source: the headers described on the same page. */
 export function restAfter(headers: Headers): number {
   return headers.get('x-ratelimit-remaining') === '0' ? Number(headers.get('x-ratelimit-reset-after')) * 1000 || 0 : 0
 }

@@ -1,16 +1,16 @@
 import { divideText } from '../../lib/words'
 import type { LoadedItem, LoadedMedia } from '../port'
 
-/** What Discord takes for a link, less the marks that close a sentence or a bracket. */
+/** A link for Discord, without the marks that close a sentence or a bracket. */
 const link = String.raw`(?:https?|steam)://[^\s<>]+[^\s<>.,:;"'\])]`
 const closing = String.raw`[.,:;"'\])]*`
 
-/** Links, and whatever may begin markup or a mention. */
+/** Links, and characters that may begin markup or a mention. */
 const live = new RegExp([
-  // A backslash behind a link would become its end.
+  // A backslash after a link would become part of it.
   String.raw`(?<open>${link}(?=${closing}[<>]))`,
   String.raw`(?<whole>${link}${closing})`,
-  // With a backslash, what is no link would become one.
+  // A backslash would turn this into a link.
   String.raw`(?<=(?:https?|steam):)/(?=/)`,
   '[\\\\*_`[<]',
   '~{2,}',
@@ -25,9 +25,9 @@ const live = new RegExp([
 
 /**
  * Escapes a text so that members see it letter for letter. A backslash takes its meaning from any punctuation mark, but not within a link,
- * where nothing is markup; a link goes on to the next blank or `<`, or to the end of a pair of angle brackets, which is not shown. Sources:
- * https://docs.discord.com/developers/reference#message-formatting, and where that is silent what
- * https://github.com/LyricLy/parse-discord has found out about the clients.
+ * where nothing is markup. A link ends at the next blank or `<`, or at the end of a pair of angle brackets, which is not shown. Sources:
+ * https://docs.discord.com/developers/reference#message-formatting, and for the details of the clients
+ * https://github.com/LyricLy/parse-discord
  */
 export function escapeText(text: string): string {
   return text.replace(live, (mark: string, open: string | undefined, whole: string | undefined) => (
@@ -35,7 +35,7 @@ export function escapeText(text: string): string {
   ))
 }
 
-/** Escapes a text, divided so that no part is longer than this. */
+/** Escapes a text, and divides it into parts of at most this length. */
 export function escapeParts(text: string, most: number, size = most): string[] {
   return divideText(text, size).flatMap(part => {
     const escaped = escapeText(part)
@@ -43,7 +43,7 @@ export function escapeParts(text: string, most: number, size = most): string[] {
   })
 }
 
-/** Two contents are equal where these are: Discord trims texts, and strips some invisible characters. */
+/** A form for comparison: Discord trims texts, and strips some invisible characters. */
 export function essenceOf(content: string): string {
   return content.replace(/[\p{C}\p{Z}\s]+/gu, '')
 }
@@ -59,16 +59,16 @@ export interface Part {
 }
 
 /**
- * How many characters a message takes, and how many files. Sources: https://docs.discord.com/developers/resources/message#create-message,
+ * The most characters and files of a message. Sources: https://docs.discord.com/developers/resources/message#create-message,
  * and code 30015 of https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
  */
 export const most = { characters: 2_000, files: 10 }
 
 /**
- * What these items become, in their order. A message shows its files below its text, so that a text after a file begins another one, as
- * does what is too much for one.
+ * Divides items into messages, in order. Discord shows files below the text, so a text after a file starts another message, and so does
+ * anything beyond the limits.
  *
- * @returns no parts where there is nothing to be seen
+ * @returns no parts if nothing would be visible
  */
 export function toParts(items: readonly LoadedItem[]): Part[] {
   const parts: Part[] = []
@@ -78,7 +78,7 @@ export function toParts(items: readonly LoadedItem[]): Part[] {
     parts.push(part)
     return part
   }
-  /** The last part, if that has no files yet and room for so many characters. */
+  /** The last part, if it has no files yet and room for so many characters. */
   const roomFor = (length: number): Part => {
     const last = parts.at(-1)
     return last?.files.length === 0 && last.content.length + length <= most.characters ? last : open()
@@ -88,7 +88,7 @@ export function toParts(items: readonly LoadedItem[]): Part[] {
       case 'reply':
         break
       case 'text': {
-        // Half a message is room enough for a long text to begin in.
+        // A long text may start in a message with at least half its room left.
         const part = roomFor(most.characters / 2)
         const text = isAfterMention && /^\S/.test(item.text) ? ` ${item.text}` : item.text
         const [first = '', ...others] = escapeParts(text, most.characters - part.content.length)
@@ -115,7 +115,7 @@ export function toParts(items: readonly LoadedItem[]): Part[] {
   return parts.filter(({ content, files }) => content.trim() !== '' || files.length > 0)
 }
 
-/** Makes one text of each row of texts: a mention could lie across two. */
+/** Joins adjacent texts, because a mention could be split between two. */
 function join(items: readonly LoadedItem[]): LoadedItem[] {
   const joined: LoadedItem[] = []
   for (const item of items) {

@@ -14,7 +14,7 @@ import { readData, type Subject } from './answer'
 import { divide, longestText, toPost, type Content } from './content'
 
 /**
- * How messages from Feishu and Lark are read: from the event (https://open.feishu.cn/document/server-docs/im-v1/message/events/receive), because
+ * Reads messages from Feishu and Lark: from the event (https://open.feishu.cn/document/server-docs/im-v1/message/events/receive), because
  * the adapter reads markup into texts, loses line breaks around mentions and reads no rich texts, in which members write several lines.
  */
 const incoming: IncomingSupport = {
@@ -26,7 +26,7 @@ const incoming: IncomingSupport = {
     const names = new Map(mentioned.map(({ key, id }) => [toText(key), toText(fieldsOf(id).open_id)]))
     const body = fieldsOf(parseJson(toText(content)))
     const text = type === 'text' ? withMentions(toText(body.text), names) : type === 'post' ? textOfPost(body, names) : ''
-    // In most groups a bot is sent only what mentions it.
+    // In most groups, a bot receives only messages that mention it.
     const own = `@${bot} `
     return text.startsWith(own) ? text.slice(own.length).trimStart() : text
   },
@@ -39,7 +39,7 @@ const incoming: IncomingSupport = {
   },
 }
 
-/** The message of an event, the ID of its sender, and that of the bot. A Satori server may hand on such events as well. */
+/** The message of an event, the ID of its sender, and that of the bot. Satori servers may forward such events as well. */
 function messageOf(session: object): { event?: JsonObject, sender: string, bot: string } {
   const { adapterName, selfId } = fieldsOf(Reflect.get(unwrap(session), 'bot'))
   const { _data: data } = adapterName === 'lark' ? fieldsOf(Reflect.get(unwrap(session), 'event')) : {}
@@ -73,7 +73,7 @@ export const lark: PlatformSupport = {
 class LarkAccount extends BotAccount {
   readonly readsFiles = true
   readonly longestText = longestText
-  /** A further call does no harm for an hour, see `repeatableFor` of its messages; after that nobody can tell. */
+  /** Repeated calls are harmless for an hour, see `repeatableFor` of its messages; after that, no look-up can tell. */
   readonly retriesUnanswered = false
 
   check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
@@ -111,9 +111,9 @@ class LarkAccount extends BotAccount {
   }
 }
 
-/** Where messages go: a chat, or a topic (话题) in it. */
+/** A place for messages: a chat, or a topic (话题) in it. */
 interface Place {
-  /** The kind of the ID, as the API wants to know it. */
+  /** The kind of the ID, for the API. */
   type: 'chat_id' | 'open_id' | 'union_id' | 'email' | 'user_id'
   id: string
   /** The first message of the topic. */
@@ -127,7 +127,7 @@ const placePattern = /^([^\s:/\\]{1,200})(?::(om_[\w-]{1,100}))?$/
  * `:om_…` for a topic, which is named by its first message
  * (https://open.feishu.cn/document/home/user-identity-introduction/introduction).
  *
- * @returns `undefined` for what cannot be on this platform
+ * @returns `undefined` if the target cannot be on this platform
  */
 function readPlace({ kind, id: text }: Target): Place | undefined {
   const [, id, root] = placePattern.exec(text) ?? []
@@ -143,7 +143,7 @@ function typeOf(id: string): Place['type'] {
   return id.includes('@') ? 'email' : 'user_id'
 }
 
-/** Whether this is the ID of a message: others would lead a path of the API elsewhere. */
+/** Whether this is the ID of a message. Another text would change the path of an API call. */
 function isMessageId(id: string): boolean {
   return /^om_[\w-]{1,100}$/.test(id)
 }
@@ -151,20 +151,20 @@ function isMessageId(id: string): boolean {
 /** The most bytes of a picture, and of any other file. */
 const most = { picture: 10 * 2 ** 20, file: 30 * 2 ** 20 }
 
-/** The extensions of files that the platform shows by themselves; they begin with the types. */
+/** The extensions of files with types of their own; each begins with its type. */
 const shownFile = /\.(pdf|doc|xls|ppt)x?$/i
 
 /** A message to a chat, or to a topic in it. */
 class LarkMessage extends WebMessage {
   readonly likeness: string
-  /** "Requests with the same uuid send at most one message within an hour", less what a call may take on its way. */
+  /** "Requests with the same uuid send at most one message within an hour", less the time of a call. */
   protected override readonly repeatableFor = 55 * 60_000
   /** `check` has refused every other target. */
   private readonly place: Place = readPlace(this.target) ?? { type: 'chat_id', id: this.target.id, root: undefined }
 
   constructor(account: BotAccount, target: Target, items: readonly LoadedItem[], name: string, changed?: string) {
     super(account, target, items, changed)
-    // A part of a message that was refused as a whole may have its name.
+    // A part of a message that was refused as a whole may have used its name.
     this.likeness = `${name} ${items.length}`
   }
 
@@ -183,7 +183,7 @@ class LarkMessage extends WebMessage {
     return contents.map((content, index) => () => this.post(content, `${this.likeness} ${index}`))
   }
 
-  /** Each message that the encoder makes of it then answers the first one of the topic. */
+  /** Makes each message of the encoder a reply to the first one of the topic. */
   protected override async adapt(encoder: MessageEncoder): Promise<void> {
     const { answered, place: { root } } = this
     if (answered !== undefined) await this.checkAnswered(answered)
@@ -198,7 +198,7 @@ class LarkMessage extends WebMessage {
     return super.answered ?? this.place.root
   }
 
-  /** What a failure is about: in a topic of a group that the message itself opens, its first message stands for it. */
+  /** The subject of a failure: a topic is represented by its first message. */
   private get subject(): Subject {
     const { target: { kind }, place: { root }, answered } = this
     return kind === 'group' && root !== undefined && root === answered ? 'topic' : kind
@@ -218,7 +218,7 @@ class LarkMessage extends WebMessage {
     if (!isThere) throw new SendError('refused', 'the message to reply to is not in this chat', { isFinal: true })
   }
 
-  /** Makes a call that a send needs. Where the app has no permission for it, that is about this message only: others may be sent. */
+  /** Makes a call that a send needs. A missing permission for it is about this message only: others may be sent. */
   private async need(method: string, path: string, data?: object, subject?: Subject): Promise<JsonObject> {
     try {
       return readData(await ask(this.account.bot, method, path, data), subject)
@@ -243,7 +243,7 @@ class LarkMessage extends WebMessage {
     return this.upload('image', { image_type: 'message' }, await readMedia(this.account.bot, item, most.picture))
   }
 
-  /** A video must be MP4, and a voice message Opus; any other one goes as a file, which loses nothing but the player. */
+  /** A video must be MP4, and a voice message Opus. Others are sent as files, which only lack the player. */
   private async uploadFile(item: LoadedMedia): Promise<Content> {
     const file = await readMedia(this.account.bot, item, most.file)
     const { name, type } = file
@@ -254,7 +254,7 @@ class LarkMessage extends WebMessage {
     return { type: isVideo ? 'media' : isVoice ? 'audio' : 'file', value: { file_key: key } }
   }
 
-  /** @returns the key by which a content names what was uploaded */
+  /** @returns the key of the upload, for the content of a message */
   private async upload(kind: 'image' | 'file', fields: JsonObject, file: MediaFile): Promise<string> {
     const data = await this.need('POST', `/im/v1/${kind}s`, toForm(fields, [[kind, file]]))
     const key = toText(data[`${kind}_key`])

@@ -10,12 +10,12 @@ import { toFailure, unreadable, type WebAnswer } from '../web'
  * and "Upload file" (…/im-v1/file/create), and of the general list (https://open.feishu.cn/document/ukTMukTMukTM/ugjM14COyUjL4ITN).
  */
 
-/** Codes, by what they mean. */
+/** Codes by their cause. */
 type CauseTable<K = CauseId> = readonly (readonly [meaning: K, codes: readonly number[]])[]
 
 /**
- * Of a new message: the chat is external, of another tenant or encrypted, and the app may not write there. Of a change, 230027 says that
- * there is none in such a chat, and 230075 that it comes too late (https://open.feishu.cn/document/server-docs/im-v1/message/update).
+ * For a new message: the chat is external, of another tenant or encrypted, and the app may not write there. For a change: 230027 if such a
+ * chat allows none, 230075 if it is too late (https://open.feishu.cn/document/server-docs/im-v1/message/update).
  */
 const newCauses: CauseTable = [['forbidden', [230027, 230038, 230075]]]
 
@@ -26,7 +26,7 @@ const groupCauses: CauseTable = [
   ['all-muted', [230018, 230035]],
 ]
 
-/** What a call can be about: a chat, or a topic of a group. */
+/** The subject of a call: a chat, or a topic of a group. */
 export type Subject = Target['kind'] | 'topic'
 
 const chatCauses: Readonly<Record<Subject, CauseTable>> = {
@@ -44,7 +44,7 @@ const chatCauses: Readonly<Record<Subject, CauseTable>> = {
 }
 
 const commonCauses: CauseTable = [
-  // The bot is not available to the user, or the user has resigned. The `oc_…` of a private chat names one as well.
+  // The bot is not available to the user, or the user has resigned. A private chat can also be named by its `oc_…`.
   ['not-friend', [230013, 230029]],
   // The user has stopped the bot from sending messages.
   ['blocked', [230053]],
@@ -57,24 +57,24 @@ const commonCauses: CauseTable = [
   ['not-permitted', [230006, 234007, 99991401, 99991403, 99991662, 99991672, 99991673]],
 ]
 
-/** Limits on requests and on messages, by whom they concern. */
+/** Codes of rate limits, by scope. */
 const limits: CauseTable<Limit['scope']> = [['account', [99991400, 11232, 11247]], ['chat', [11233, 230020]]]
 
-/** Wait where the platform names none, in milliseconds: a chat takes five messages a second, and an account 1,000 calls a minute. */
+/** The wait if the platform gives none, in milliseconds: a chat allows five messages a second, an account 1,000 calls a minute. */
 const waits: Readonly<Record<Limit['scope'], number>> = { chat: 1_000, account: 5_000 }
 
-/** The message is being sent: what became of it, a further call with the same `uuid` tells. */
+/** The message is being sent: a repeated call with the same `uuid` returns the result. */
 const beingSent: readonly unknown[] = [230049, 18121]
-/** How failures of a server read, such as `internal error` (2200). They may come with any HTTP status. */
+/** The texts of server failures, such as `internal error` (2200), which may come with any HTTP status. */
 const serverFailed = /\binternal\b.*\berror\b|\bserver error\b|\btime ?out\b/i
-/** How 230001, the code of all wrong parameters, says that there is no such chat or user. */
+/** The texts of 230001, the code of all wrong parameters, for a chat or user that does not exist. */
 const noSuchReceiver = /invalid receive_id\b/
 
 /**
  * Reads the data of an answer.
  *
- * @param subject what the call was about; absent where it was about no chat
- * @param isNew whether it was to send a new message
+ * @param subject the subject of the call; absent if it was not about a chat
+ * @param isNew whether the call sends a new message
  * @throws SendError
  */
 export function readData(answer: WebAnswer, subject?: Subject, isNew = false): JsonObject {
@@ -95,12 +95,12 @@ function failureOf({ status, headers, body }: WebAnswer, subject: Subject | unde
   return toFailure(400, { words, causeId: keyOf(tables, named) })
 }
 
-/** The name under which a table has a code. */
+/** The key of a code in a table. */
 function keyOf<K>(table: CauseTable<K>, code: unknown): K | undefined {
   return table.find(([, codes]) => codes.includes(Number(code)))?.[0]
 }
 
-/** What "Frequency control" has for the wait (https://open.feishu.cn/document/ukTMukTMukTM/uUzN04SN3QjL1cDN): a header with seconds. */
+/** The wait of "Frequency control" (https://open.feishu.cn/document/ukTMukTMukTM/uUzN04SN3QjL1cDN): a header with seconds. */
 function waitOf(headers: Headers): number | undefined {
   const seconds = Number(headers.get('x-ogw-ratelimit-reset') ?? undefined)
   return seconds >= 0 ? Math.max(seconds, 1) * 1000 : undefined

@@ -2,13 +2,13 @@ import { divideText } from '../../lib/words'
 import type { LoadedItem, LoadedMedia } from '../port'
 
 /*
- * The contents of messages, as "Content of messages to send" has them
+ * The contents of messages, by "Content of messages to send"
  * (https://open.feishu.cn/document/server-docs/im-v1/message-content-description/create_json). In the type `text`, tags such as
  * `<at user_id="all"></at>` and `<i>`, and links such as `[text](address)` are live, and nothing escapes them. In the type `post`, only
  * nodes with the tag `md` are Markdown: a node with the tag `text` is its text as it is, and only a node with the tag `at` mentions.
  */
 
-/** What a message says, by its `msg_type`. */
+/** The content of a message by its `msg_type`. */
 export interface Content {
   type: 'post' | 'image' | 'file' | 'media' | 'audio'
   value: object
@@ -16,7 +16,7 @@ export interface Content {
 
 type Node = { tag: 'text', text: string } | { tag: 'at', user_id: string } | { tag: 'img', image_key: string }
 
-/** The key of a picture that was uploaded. */
+/** The key of an uploaded picture. */
 export type KeyOf = (picture: LoadedMedia) => string
 
 /** The longest body of a `post`: 30 KB. The rest is for the fields around the content. */
@@ -29,7 +29,7 @@ export const longestText = 5_000
 /** A rich text. Each line of text is a paragraph, and so is each picture, which must stand alone. */
 export function toPost(items: readonly LoadedItem[], keyOf: KeyOf): Content {
   const content: Node[][] = []
-  /** The paragraph that goes on; a picture ends it. */
+  /** The present paragraph; a picture ends it. */
   let last: Node[] | undefined
   const add = (node: Node): void => {
     if (last) last.push(node)
@@ -40,7 +40,7 @@ export function toPost(items: readonly LoadedItem[], keyOf: KeyOf): Content {
       case 'text':
         for (const [index, text] of item.text.split(/\r\n|\r|\n/).entries()) {
           if (index > 0) last = undefined
-          // The border of a picture is a line break already.
+          // A picture already has line breaks around it.
           const isNeeded = text !== '' || index > 0 || content.length === 0
           if (isNeeded) add({ tag: 'text', text })
         }
@@ -57,7 +57,7 @@ export function toPost(items: readonly LoadedItem[], keyOf: KeyOf): Content {
   return { type: 'post', value: { zh_cn: { title: '', content } } }
 }
 
-/** Divides items over as many rich texts as their length takes; whatever the keys of pictures, so that a further call divides alike. */
+/** Divides items into rich texts by length, independent of the keys of pictures, so that a repeated call divides them the same way. */
 export function divide(items: readonly LoadedItem[]): LoadedItem[][] {
   const parts: LoadedItem[][] = []
   let last: LoadedItem[] = []
@@ -78,7 +78,7 @@ function toPieces(item: LoadedItem): LoadedItem[] {
 
 const someKey = 'img_v3_'.padEnd(100, '0')
 
-/** How many bytes a rich text takes in the body of a request, where it is JSON within JSON. */
+/** The bytes of a rich text in the body of a request, where it is JSON within JSON. */
 function bytesOf(items: readonly LoadedItem[]): number {
   return Buffer.byteLength(JSON.stringify(JSON.stringify(toPost(items, () => someKey).value)))
 }

@@ -17,8 +17,8 @@ export function isOneBot({ adapterName, platform }: Bot): boolean {
 export type Request = (action: string, params: JsonObject) => Promise<unknown>
 
 /**
- * The way to make calls. The methods of `bot.internal` return only the data of an answer, and of a failure only the code. Over a WebSocket
- * the call bypasses the adapter, which forgets a call after its `responseTimeout` and keeps the parameters for that long. Source:
+ * The function that makes calls. The methods of `bot.internal` return only the data of an answer, or the code of a failure. Over a
+ * WebSocket, the call bypasses the adapter, which forgets it after its `responseTimeout` and keeps the parameters for that long. Source:
  * `accept`, which sets `bot.internal._request`.
  *
  * @throws SendError `unsent` when the bot is not connected

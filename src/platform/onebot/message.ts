@@ -88,13 +88,13 @@ interface FileTraits {
 const border = '\0'
 
 /**
- * What implementations leave out of a message whose rest they send. NapCat forgets the IDs of messages when it starts, and knows 5,000;
+ * Segments that implementations drop while they send the rest. NapCat forgets the IDs of messages when it starts, and knows 5,000;
  * neither it nor LuckyLilliaBot mentions anybody in a private chat. Sources: NapCatQQ `packages/napcat-onebot/api/msg.ts`,
  * `packages/napcat-common/src/message-unique.ts`; LuckyLilliaBot `src/onebot11/transform/message/outgoing.ts`.
  */
 const omitted: ReadonlySet<string> = new Set(['at', 'reply'])
 
-/** The content of a message made of these segments, of which none is looked for that may be left out. */
+/** The content of a message made of these segments, for look-ups. Segments that may be dropped are left out. */
 export function contentOf(segments: readonly Segment[]): Content {
   let words = ''
   const files: FileTraits[] = []
@@ -193,10 +193,10 @@ function targetOf({ message_type: type, target_id: userId, group_id: groupId }: 
   return type === 'private' ? { kind: 'private', id: toText(userId) } : { kind: 'group', id: toText(groupId) }
 }
 
-/** How messages from OneBot 11 are read. */
+/** Reads messages from OneBot 11. */
 export const incomingOneBot: IncomingSupport = {
   readText: session => messageText(eventOf(session)),
-  // OneBot reports so what another device of the account sent.
+  // OneBot's report of a message from another device of the account.
   isOwn: session => eventOf(session).post_type === 'message_sent',
 }
 

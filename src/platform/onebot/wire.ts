@@ -53,8 +53,8 @@ const wires = new WeakMap<object, Wire>()
 export const wireEvents = new EventEmitter<{ event: [wire: Wire, event: JsonObject], drop: [owner: string, reason: string] }>()
 
 /**
- * The frames of one WebSocket of a OneBot bot, before the adapter gets them. A wire makes calls of its own and takes their answers, however
- * late they come over this connection. It drops frames that the adapter cannot read, because adapter-onebot 6.9.4 throws at such a frame
+ * Handles the frames of a OneBot bot's WebSocket before the adapter. A wire makes calls of its own and receives their answers, however late
+ * they come over this connection. It drops frames that the adapter cannot read, because adapter-onebot 6.9.4 throws at such a frame
  * where nothing catches the error. A wire stays as long as its socket, also when the plugin is unloaded.
  */
 export class Wire {

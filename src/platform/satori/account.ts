@@ -12,7 +12,7 @@ import { ask, readPages } from '../web'
 import { likenessOf, readBody, readReceipt, toElements, toMarkup } from './protocol'
 
 /**
- * Bots of a Satori server elsewhere, through `@satorijs/adapter-satori` (1.5.1). Their platform is whatever the server says.
+ * Bots of a Satori server elsewhere, through `@satorijs/adapter-satori` (1.5.1). The server names their platforms.
  *
  * The API: https://satori.chat/zh-CN/protocol/api.html
  */
@@ -26,15 +26,15 @@ const text = Universal.Channel.Type.TEXT
 
 /** One login of a Satori server. */
 class SatoriAccount extends BotAccount {
-  /** The server fetches links, and may read paths. */
+  /** The server downloads links, and may read paths. */
   readonly readsFiles = false
-  /** The protocol does not tell what the platform behind the server takes. */
+  /** The protocol does not give the limit of the platform behind the server. */
   readonly longestText = Infinity
-  /** A history proves that a text did not arrive, or nothing does: Chronocat declares one and answers with an empty list. */
+  /** Without a usable history, nothing proves that a text did not arrive: Chronocat declares one and answers with an empty list. */
   readonly retriesUnanswered = false
-  /** The channels of private chats by users, as the server told them. */
+  /** The channels of private chats by users, from the server. */
   private readonly channels = new LRUCache<string, string>({ max: 5_000 })
-  /** What the server has reported of the account itself, with the likeness of each. */
+  /** The own messages that the server has reported, with their likenesses. */
   private readonly reported = new Reported<string>()
 
   check({ kind, id }: Target, items: readonly ParsedItem[]): ParsedItem[] {
@@ -50,11 +50,11 @@ class SatoriAccount extends BotAccount {
     await this.ask('message.delete', { channel_id: await this.channelOf(target), message_id: messageId })
   }
 
-  /** Text channels, as targets name them; none where the server does not list them. */
+  /** The text channels, with IDs for targets; none if the server has no such list. */
   async groups(): Promise<Contact[]> {
     const groups: Contact[] = []
     for (const { id: guildId, name: guildName } of await this.list('guild.list')) {
-      // A bot need not see into each of its guilds.
+      // A bot may have no access to some of its guilds.
       const channels = await this.list('channel.list', { guild_id: guildId }).catch(forgive<JsonObject[]>('refused', []))
       for (const { id, type, name } of channels) {
         if (type === undefined || type === text) groups.push({ id: toText(id), name: toText(name) || toText(guildName) })
@@ -74,7 +74,7 @@ class SatoriAccount extends BotAccount {
     return new SatoriMessage(this, target, items)
   }
 
-  /** Whether the server has a call, as far as it tells: `features` of the login is experimental, and may be absent. */
+  /** Whether the server may have a call: `features` of the login is experimental, and may be absent. */
   offers(method: string): boolean {
     const { features } = this.bot
     return features.length === 0 || features.includes(method)
@@ -106,7 +106,7 @@ class SatoriAccount extends BotAccount {
     return readBody(await ask(this.bot, 'POST', `/v1/${method}`, params))
   }
 
-  /** All pages of a list; an empty one where the server has no such list. */
+  /** All pages of a list; empty if the server has no such list. */
   private async list(method: string, params: JsonObject = {}): Promise<JsonObject[]> {
     if (!this.offers(method)) return []
     return readPages(async next => {
@@ -115,7 +115,7 @@ class SatoriAccount extends BotAccount {
     }).catch(forgive<JsonObject[]>('unknown-action', []))
   }
 
-  /** Notes the channel of a private chat, and what the server reports of the account itself. */
+  /** Notes the channel of a private chat, and reports of own messages. */
   override hear({ event }: Session): void {
     const { channel, user, message } = fieldsOf(event)
     const [{ id: channelId, type }, { id: userId }] = [fieldsOf(channel), fieldsOf(user)]
@@ -129,11 +129,11 @@ class SatoriAccount extends BotAccount {
 class SatoriMessage extends BotMessage<SatoriAccount> {
   readonly likeness: string
   readonly idempotentFor = 0
-  /** Absent where the server reports no messages of the account itself. */
+  /** Absent if the server does not report own messages. */
   readonly reports?: () => readonly Report[]
-  /** The adapter does so when the server reports the message. */
+  /** The adapter announces the message when the server reports it. */
   protected override readonly isAnnounced = false
-  /** What the last call sent, as other plugins have made it. */
+  /** The elements of the last call, after other plugins. */
   private sent: readonly h[]
   /** Whether `sent` is known: another plugin may have changed the message before a restart. */
   private isKnown: boolean
@@ -168,18 +168,18 @@ class SatoriMessage extends BotMessage<SatoriAccount> {
     const { account, account: { selfId }, target, sent } = this
     if (!account.offers('message.list')) return
     const params = { channel_id: await account.channelOf(target), limit: count }
-    // A look-up cannot be refused: without the call, or the right to it, there is no history.
+    // A refused look-up means that there is no history: the call, or the right to it, is missing.
     const { data } = fieldsOf(await account.ask('message.list', params).catch(forgive('refused', undefined)))
     if (!Array.isArray(data)) return
     const likeness = likenessOf(sent)
     const page = toPage(data.filter(isObject), {
       isOwn: ({ user }) => toText(fieldsOf(user).id || selfId) === selfId,
-      // Koishi's adapters have either field.
+      // Koishi's adapters set one of these fields.
       timeOf: ({ created_at: created, timestamp }) => Number(created ?? timestamp ?? NaN),
       idOf: ({ id }) => toText(id),
       isEqual: ({ user, content }) => fieldsOf(user).id && typeof content === 'string' ? likenessOf(h.parse(content)) === likeness : undefined,
     })
-    // Servers lose mentions and files from what they show, so that only texts can be known to be absent.
+    // Servers drop mentions and files from their histories, so only texts can be absent for certain.
     return { ...page, isReadable: page.isReadable && this.isKnown && sent.every(({ type }) => type === 'text') }
   }
 }

@@ -20,8 +20,8 @@ import { readList, retryAfterOf, toFailure, type WebAnswer } from '../web'
  */
 
 /**
- * Reads the answer to a send, a list of messages. An empty list is no success: the server of Koishi has it where a plugin suppressed the
- * message and where an adapter swallowed an error, LuckyLilliaBot where it sent nothing, Chronocat where QQ reported nothing.
+ * Reads the answer to a send, a list of messages. An empty list is no success: Koishi's server returns it if a plugin suppressed the
+ * message or an adapter swallowed an error, LuckyLilliaBot if it sent nothing, Chronocat if QQ reported nothing.
  *
  * @throws SendError
  */
@@ -41,16 +41,16 @@ export function readBody(answer: WebAnswer): unknown {
   return answer.body
 }
 
-/** How a 404 says that the server has no such call, and not that there is no such channel. */
+/** The texts of a 404 for a missing call, unlike those for a missing channel. */
 const noSuchCall = /^(?:(?:404|method|API) not found|Action .* is not supported in current platform .*)?$/i
 
-/** A server that is the client of QQ quotes the same words as through OneBot, some of them for a message that was sent. */
+/** A server that is a QQ client quotes the same words as through OneBot, some of them for a message that was sent. */
 function failureOf({ status, headers, text, body }: WebAnswer): SendError | undefined {
   if (status >= 200 && status < 300) return
   const words = withoutCall(wordsOf(text, body))
   if (status === 429) return toFailure(status, { words, scope: 'account', wait: retryAfterOf(headers) })
   if (status === 401 || (status === 403 && /invalid token|login not found/i.test(words))) return toFailure(401, { words, causeId: 'logged-out' })
-  // 501 is a call that the platform has and its adapter lacks: it does nothing.
+  // 501: the server's adapter lacks the call, so nothing was done.
   if (status === 405 || status === 501 || (status === 404 && noSuchCall.test(words))) {
     return toFailure(404, { words: words || `HTTP ${status}`, causeId: 'unknown-action' })
   }
@@ -61,7 +61,7 @@ function failureOf({ status, headers, text, body }: WebAnswer): SendError | unde
   return toFailure(400, { words, causeId: known.cause })
 }
 
-/** Pages of proxies say nothing about the message. */
+/** Leaves out the pages of proxies, which say nothing about the message. */
 function wordsOf(text: string, body: unknown): string {
   if (body === undefined) return /^\s*</.test(text) ? '' : text.trim()
   const { message, error, msg } = fieldsOf(body)
@@ -73,7 +73,7 @@ function wordsOf(text: string, body: unknown): string {
  * https://satori.chat/zh-CN/protocol/elements.html (elements).
  */
 
-/** The elements of a message. Inline media have the type that their name tells where they came without one. */
+/** The elements of a message. Inline media without a type get that of their name. */
 export function toElements(items: readonly LoadedItem[]): h[] {
   return items.map(item => {
     if (!('src' in item)) return toElement(item)
@@ -82,12 +82,12 @@ export function toElements(items: readonly LoadedItem[]): h[] {
   })
 }
 
-/** Writes elements in such a way that a server reads each text as it is. */
+/** Writes elements so that a server reads each text unchanged. */
 export function toMarkup(elements: readonly h[]): string {
   return elements.map(element => element.type === 'text' ? escapeText(toText(fieldsOf(element.attrs).content)) : element.toString()).join('')
 }
 
-/** Blanks with a line break next to an element count for nothing, escaped or not, so that such a break has to be an element. */
+/** Servers ignore blanks with a line break next to an element, escaped or not, so such a break must be an element. */
 function escapeText(text: string): string {
   const [end, start] = [text.trimEnd().length, text.length - text.trimStart().length]
   const middle = Math.max(start, end)
@@ -96,7 +96,7 @@ function escapeText(text: string): string {
 }
 
 /**
- * What stays the same of a message in the history of a server: the letters and digits of its text and mentions, and the kinds of its media.
+ * The parts of a message that a server's history keeps: the letters and digits of its text and mentions, and the kinds of its media.
  * The platform behind the server may change the rest, such as blanks, escapes, and links of media.
  */
 export function likenessOf(elements: readonly h[]): string {
@@ -106,10 +106,10 @@ export function likenessOf(elements: readonly h[]): string {
 
 const media: ReadonlySet<string> = new Set(['img', 'image', 'video', 'audio', 'file'])
 
-/** No server nests deeper on purpose. A hostile message must not exhaust the stack. */
+/** No server nests deeper on purpose, and a hostile message must not exhaust the stack. */
 const maxDepth = 64
 
-/** The kinds and names of media, but for those of an answered message, which may stand in it or only beside it. */
+/** The kinds and names of media, except those of a quoted message, which may be inside the element or beside it. */
 function mediaIn(elements: readonly h[], depth = 0): string[] {
   return elements.flatMap(({ type, attrs, children }) => {
     if (media.has(type)) return `${type === 'image' ? 'img' : type} ${toText(fieldsOf(attrs).title)}`
