@@ -121,7 +121,7 @@ describe('withdrawing', () => {
   })
 
   test('is refused for what a caller waits for, which is queued until its turn comes', async () => {
-    relay.simulator.fault({ fault: { kind: 'late', ms: 300 } })
+    relay.simulator.fault({ fault: { kind: 'late', ms: 1500 } })
     const answers = [relay.post(hello)]
     await until('the first is leaving', () => relay.texts().length === 1)
     answers.push(relay.post(hello), relay.post(hello, { 'idempotency-key': 'waited-for' }))
