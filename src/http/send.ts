@@ -34,7 +34,7 @@ async function send(exchange: Exchange, options: SendOptions): Promise<Success> 
   const { sender, uploads, names } = options
   const { params: { targets = '' }, query, request } = exchange
   // What can be refused already is refused before any of the body is read.
-  sender.demandTargets(exchange, parseDestinations(targets, {}, names))
+  sender.demandTargets(exchange, parseDestinations(targets, {}, names), false)
   const handling = parseHandling(request.headers, query)
   /** Those that no delivery is to send. */
   const files: string[] = []

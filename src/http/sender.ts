@@ -33,15 +33,16 @@ export class Sender {
   /**
    * Checks that the caller may send to these targets, for a door that knows them before it has read the message.
    *
+   * @param isBotKnown whether the message cannot ask for another bot
    * @throws RelayError `forbidden`, also where only one of several targets is not allowed
    */
-  demandTargets(exchange: Exchange, { list, isList }: Destinations): void {
+  demandTargets(exchange: Exchange, { list, isList }: Destinations, isBotKnown = true): void {
     const named = list.slice(0, maxNamed).map(({ target }) => writeTarget(target))
     exchange.target = list.length > maxNamed ? `${named.join()},… (${list.length} targets)` : named.join()
     for (const destination of list) {
       for (const way of waysOf(destination)) {
         // The platform of a message is only certain once it leaves, and by then others of the list, or earlier ways, would have been tried.
-        const expected = isList || destination.route ? this.relay.inquiries.platformFor(way) : undefined
+        const expected = (isList && isBotKnown) || destination.route ? this.relay.inquiries.platformFor(way) : undefined
         exchange.caller.demandTarget(way.target, expected ?? way.platform, destination.asked)
       }
     }

@@ -259,6 +259,10 @@ describe('the targets of a key', () => {
     // None of them has used up the one message a minute.
     const { status, body: { data } } = await send(secretOf('ci'), { to: ['group:1'] })
     assert.deepEqual([status, isObject(data) && data.success, sent()], [200, 1, 1])
+    // The platform may be in the body, which is read later.
+    await load([{ name: 'ci', targets: ['other:group:1', 'other:group:2'] }])
+    const init = { method: 'POST', body: '{"platform":"other","msg":"x"}', headers: { 'content-type': 'application/json' } }
+    assert.equal((await ask(secretOf('ci'), '/send/group:1,group:2?dry_run=1', init)).status, 200)
   })
 
   test('are told in the words of the caller, so that a name does not give away what it leads to', async () => {
