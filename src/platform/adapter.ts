@@ -85,7 +85,8 @@ class AdapterAccount extends BotAccount {
     Reflect.apply(clearTimeout, undefined, [timer])
     // Not awaited, because a long call counts as unanswered. If this fails, the next failure of a call says why.
     void Promise.resolve(Reflect.apply(renew, this.bot, [])).catch(() => undefined)
-    return new SendError('unsent', failure.wording, { cause: failure })
+    // Without the failure as its cause, which would hold the queue for a minute.
+    return new SendError('unsent', failure.wording)
   }
 
   groups(): Promise<Contact[]> {
