@@ -118,14 +118,17 @@ function connectionCause({ status, error }: Bot, refusal: string | undefined): s
   return words === undefined ? plain : `${plain} (${words})`
 }
 
+/** The `sid` of a bot, or only its platform: before its login, it may have no ID. */
+function nameOf({ platform, selfId }: Bot): string {
+  return [platform, selfId].filter(Boolean).join(':')
+}
+
 /** How long adapters may take to add a bot before the log has a warning, in milliseconds. */
 const adapterTime = 10_000
 
 /** Logs the bots once the app is ready, and each change of their health after that. */
 export function reportBots(ctx: Context, presence: Presence, logger: Logger): void {
   const visible = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(bot => !bot.hidden)
-  // Before its login, a bot may have no ID.
-  const nameOf = ({ platform, selfId }: Bot): string => [platform, selfId].filter(Boolean).join(':')
   const describe = (bot: Bot, { state, cause }: Health): string => `${nameOf(bot)} ${state}${cause === undefined ? '' : `: ${cause}`}`
   ctx.on('ready', () => {
     logger.info('%s', `bots: ${visible().map(bot => describe(bot, presence.health(bot))).join(', ') || 'none yet'}`)
@@ -228,7 +231,7 @@ class Starter implements Keeper {
   private async restart(patience: number): Promise<void> {
     const { bot } = this
     const state = bot.isActive ? 'connecting' : 'offline'
-    this.logger.warn('%s', `the bot ${bot.sid} is started again: it has been ${state} for ${patience / 1000} s`)
+    this.logger.warn('%s', `the bot ${nameOf(bot)} is started again: it has been ${state} for ${patience / 1000} s`)
     this.tries++
     await bot.stop()
     if (this.isDisposed) return

@@ -16,7 +16,6 @@ async function stage(t: TestContext, adapter = 'telegram') {
   app.on('bot-disconnect', () => void calls.push('stop'))
   const logger: Pick<Logger, 'warn'> = { warn: (...line: unknown[]) => logs.push(line[1]) }
   const bot = new (class extends Bot {})(app, {}, adapter)
-  bot.selfId = '1'
   await bot.start()
   const fork: ForkScope = app.plugin({ name: 'keeper', apply: (ctx: Context) => restartStuck(ctx, logger, each => each.adapterName === 'onebot') })
   calls.length = 0
@@ -37,7 +36,7 @@ describe('a bot that stays "connecting"', () => {
       assert.deepEqual(await after(1), ['stop', 'start'])
     }
     assert.equal(logs.length, 6)
-    assert.deepEqual(logs.slice(0, 2), [60, 120].map(time => `the bot telegram:1 is started again: it has been connecting for ${time} s`))
+    assert.deepEqual(logs.slice(0, 2), [60, 120].map(time => `the bot telegram is started again: it has been connecting for ${time} s`))
   })
 
   test('is left alone once it is online, and counts anew after that', async t => {
@@ -59,7 +58,7 @@ describe('a bot that stays "connecting"', () => {
     bot.error = new Error('no answer')
     assert.deepEqual(await after(minute - 1), [])
     assert.deepEqual(await after(1), ['start'])
-    assert.deepEqual(logs, ['the bot telegram:1 is started again: it has been offline for 60 s'])
+    assert.deepEqual(logs, ['the bot telegram is started again: it has been offline for 60 s'])
     bot.online()
     await bot.stop()
     await after(0)
