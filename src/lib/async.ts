@@ -5,11 +5,11 @@ import { RelayError } from '../errors'
 const callbacks = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
- * Calls back when a signal is aborted; not where it is already. Every message under way watches the signal of the stop, so they share one
- * listener: V8 links the listeners of a signal to one another, and one that was removed keeps those that were added after it.
+ * Calls back when a signal is aborted, but not if it already is. All callbacks of a signal share one listener, because every message in
+ * flight watches the stop: V8 links the listeners of a signal, and a removed one keeps those that were added after it in memory.
  *
  * @param callback must not throw
- * @returns ends the watch
+ * @returns a function that ends the watch
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const all = callbacks.get(signal) ?? new Set()
@@ -21,7 +21,7 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   return () => void all.delete(callback)
 }
 
-/** The result of some work; `undefined` where it fails or takes longer than a time in milliseconds. */
+/** The result of some work; `undefined` if it fails or takes longer than `time`, in milliseconds. */
 export async function inTime<T>(work: () => Promise<T>, time: number): Promise<T | undefined> {
   const end = new AbortController()
   const late = setTimeout(time, undefined, { signal: end.signal })
@@ -32,7 +32,7 @@ export async function inTime<T>(work: () => Promise<T>, time: number): Promise<T
 export class Mutex {
   private readonly tails = new Map<string, Promise<unknown>>()
 
-  /** Does the work once all earlier work with this key has ended, well or not. */
+  /** Runs the work once all earlier work with this key has ended or failed. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.tails.get(key)
     const mine = before ? before.then(work, work) : work()
@@ -45,13 +45,13 @@ export class Mutex {
   }
 }
 
-/** The work in flight, so that a stop can wait for it. */
+/** Counts the work in flight, so that a stop can wait for it. */
 export class InFlight {
   private readonly events = new EventEmitter()
   private readonly tasks = new Set<() => void>()
   private isClosed = false
 
-  /** Begins a task. @returns ends it; `undefined` once this is drained */
+  /** Begins a task. @returns a function that ends it; `undefined` once draining has begun */
   tryToEnter(): (() => void) | undefined {
     if (this.isClosed) return
     const leave = (): void => {
@@ -61,14 +61,14 @@ export class InFlight {
     return leave
   }
 
-  /** The same. @throws RelayError `stopping` */
+  /** Begins a task. @returns a function that ends it. @throws RelayError `stopping` once draining has begun */
   enter(): () => void {
     const leave = this.tryToEnter()
     if (leave) return leave
     throw new RelayError('stopping')
   }
 
-  /** Lets nothing new begin, and waits until nothing is in flight, at most for a time in milliseconds. */
+  /** Refuses new tasks, and waits until none is in flight, at most for `time`, in milliseconds. */
   async drain(time: number): Promise<void> {
     this.isClosed = true
     if (this.tasks.size > 0) await inTime(() => once(this.events, 'idle'), time)

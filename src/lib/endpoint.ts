@@ -2,7 +2,7 @@ import { unescape } from 'node:querystring'
 import { codeOf } from '../errors'
 import { onAbort } from './async'
 
-/** Takes apart an address to which the relay posts; `undefined` when it is no http(s) link. */
+/** Parses an address to which the relay posts; `undefined` if it is not an http(s) link. */
 export function parseEndpoint(address: string) {
   if (!URL.canParse(address)) return
   const url = new URL(address)
@@ -12,26 +12,26 @@ export function parseEndpoint(address: string) {
   return {
     /** The address without credentials and fragment. */
     url: url.href,
-    /** Fit for the log, unlike the rest: the secret of an incoming webhook is in its path or query. */
+    /** Safe for the log. The rest is not: the path or query of an incoming webhook contains its secret. */
     origin: url.origin,
-    /** The credentials as in RFC 7617: `fetch` refuses an address that holds any. */
+    /** The credentials as in RFC 7617: `fetch` refuses an address with credentials. */
     ...credentials !== ':' && { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
   }
 }
 
 export type Endpoint = NonNullable<ReturnType<typeof parseEndpoint>>
 
-/** A post that was ended because of its time or a stop. The message is the reason. */
+/** A post that ended because of its timeout or a stop. The message is the reason. */
 export class PostEnded extends Error {}
 
-/** How JSON is posted. `timeout`: of the whole exchange, in milliseconds; `stop`: ends it at once. */
+/** Options of a post. `timeout` limits the whole exchange, in milliseconds; `stop` ends it at once. */
 export interface PostOptions { headers?: Readonly<Record<string, string>>, timeout: number, stop: AbortSignal }
 
 /**
  * Posts JSON. A redirect is an answer like any other.
  *
- * @param read reads the answer; what it leaves unread is dropped
- * @throws PostEnded; what `fetch` and `read` throw. `networkReason` says what it means.
+ * @param read reads the answer; an unread rest is dropped
+ * @throws PostEnded, and the errors of `fetch` and `read`. `networkReason` explains them.
  */
 export async function postJson<T>(
   { url, authorization }: Endpoint, body: string, { headers, timeout, stop }: PostOptions, read: (answer: Response) => T | Promise<T>,
@@ -48,8 +48,8 @@ export async function postJson<T>(
       headers: {
         'content-type': 'application/json',
         'user-agent': 'koishi-plugin-message-relay',
-        // The other side may close a connection that was kept from the last post just as this one is sent, and such a POST cannot be
-        // repeated, because nobody knows whether it arrived (RFC 9110, section 9.2.2).
+        // The server may close a kept-alive connection just as the next POST is sent on it. Such a POST cannot be repeated, because it
+        // may have arrived (RFC 9110, section 9.2.2).
         'connection': 'close',
         ...headers,
         ...authorization !== undefined && { authorization },
@@ -59,18 +59,18 @@ export async function postJson<T>(
     })
     return await read(answer)
   } catch (error) {
-    // What an aborted `fetch` throws does not say why it was aborted.
+    // The error of an aborted `fetch` lacks the reason of the abort, so this throws the reason.
     exchange.signal.throwIfAborted()
     throw error
   } finally {
     clearTimeout(late)
     unwatch()
-    // An answer that was not read to its end would hold its socket.
+    // An answer that is not read to its end would keep its socket open.
     exchange.abort()
   }
 }
 
-/** The meaning of error codes of Node.js, OpenSSL, zlib and undici. The first row that fits counts. */
+/** The meaning of error codes of Node.js, OpenSSL, zlib and undici. The first matching row counts. */
 const reasons: readonly (readonly [codes: RegExp, text: string])[] = [
   [/^ECONNREFUSED$/, 'connection refused'],
   [/^(ENOTFOUND|EAI_\w+)$/, 'the host name was not found'],
@@ -84,8 +84,8 @@ const reasons: readonly (readonly [codes: RegExp, text: string])[] = [
 ]
 
 /**
- * Says in a few words why a post, or the reading of its answer, failed. The texts of errors may quote the address or the answer, so only
- * their codes are used; the code is somewhere along the causes.
+ * Explains in a few words why a post, or reading its answer, failed. The texts of errors may quote the address or the answer, so only
+ * their codes are used. The code may be that of the error or of any of its causes.
  */
 export function networkReason(error: unknown): string {
   if (error instanceof PostEnded) return error.message

@@ -1,10 +1,10 @@
 /** The longest name, in bytes of UTF-8. */
 const maxBytes = 120
-/** How much of each end of a longer name is kept before it is cleaned, in characters: some steps take milliseconds for each thousand. */
+/** A longer name is cut to this many characters at each end before it is cleaned: some steps take milliseconds per thousand characters. */
 const keptEnds = 2048
 
 // By their Unicode category: Cc control, Cf format (bidi marks and overrides, zero-width characters, byte order marks), Cs lone
-// surrogates, Zl and Zp line ends. The others end a path, the path of a URL or a drive, or are forbidden on Windows.
+// surrogates, Zl and Zp line ends. The other characters end a path, the path of a URL or a drive, or are forbidden on Windows.
 const unsafe = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}%#?<>:"|*]/gu
 // Windows drops blanks and dots at the end, and a leading dot hides a file. Without the look-behind, a long run of dots within a name would
 // take quadratic time.
@@ -13,8 +13,8 @@ const edges = /^[.\s]+|(?<![.\s])[.\s]+$/gu
 const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|clock\$|(?:com|lpt)[0-9¹²³])\s*(?:\.|$)/iu
 
 /**
- * Reduces a foreign file name to a base name that is safe in a path, in a URL and in a chat; `file` when nothing is left. The result never
- * begins with a dot, as the temporary files of uploads do, and is safe by itself: a second call changes nothing.
+ * Reduces a foreign file name to a base name that is safe in a path, in a URL and in a chat; `file` if nothing is left. The result never
+ * begins with a dot, as the temporary files of uploads do, and a second call changes nothing.
  */
 export function safeName(name: string): string {
   const base = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)

@@ -1,4 +1,4 @@
-/** A text parsed as JSON; `undefined` for anything else. */
+/** Parses JSON; `undefined` for malformed text. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -9,7 +9,7 @@ export function parseJson(text: string): unknown {
 
 /** The most levels of nested arrays and objects. */
 const maxLevels = 64
-/** The most values, arrays and objects included, names of fields not. */
+/** The most values, including arrays and objects, but not the names of fields. */
 const maxValues = 20_000
 
 const [space = 0, quote = 0, backslash, comma, openArray, closeArray, openObject, closeObject] = Buffer.from(' "\\,[]{}')
@@ -18,13 +18,13 @@ const [space = 0, quote = 0, backslash, comma, openArray, closeArray, openObject
  * Checks the bounds of a JSON text (RFC 8259) before it is parsed: a few megabytes can hold millions of values, and each of them takes a
  * hundred bytes of memory or more.
  *
- * @param bytes in UTF-8; malformed JSON counts up to where a parser fails
+ * @param bytes JSON in UTF-8; malformed JSON is checked at least up to the place where a parser would fail
  * @param most the most values
  * @returns the excess in words, such as `more than 64 levels`; `undefined` within the bounds
  */
 export function excessOfJson(bytes: Buffer, most = maxValues): string | undefined {
   let levels = 0
-  // The outermost value, the first value of each container that is not empty, and the value behind each comma.
+  // Counts the outermost value, the first value of each non-empty container, and the value after each comma.
   let values = 1
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]

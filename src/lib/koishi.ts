@@ -18,23 +18,23 @@ export function unwrap<T extends object>(value: T & Traced<T>): T {
 
 type Database = Pick<Context['database'], 'drivers'>
 
-/** Where a driver, by the name of its class, keeps its data: in a file, which no other process may use, or until this process ends. */
+/** The storage of a driver, by its class name: `memory` is lost with the process, and no other process may use a `file`. */
 function placeOf(driver: string): 'memory' | 'file' | 'server' {
   return /memory/i.test(driver) ? 'memory' : /sqlite/i.test(driver) ? 'file' : 'server'
 }
 
-/** Where the drivers of a database keep their data. One that ends with this process is none for the relay. */
+/** The storage of each driver of a database. For the relay, `memory` does not count as a database. */
 export const placesOf = ({ drivers }: Database): string[] => drivers.map(driver => placeOf(driver.constructor.name))
 
-/** The same of the drivers that are loaded: right after the start they are there, and not yet connected. */
+/** The storage of each loaded driver. Right after the start, drivers are loaded but not connected yet. */
 export function loadedPlaces(registry: Context['registry']): string[] {
   return [...registry.values()].flatMap(({ plugin }) => typeof plugin === 'function' && plugin.prototype instanceof Driver ? placeOf(plugin.name) : [])
 }
 
-/** How many statements are under way, and what ends the silence. */
+/** The number of running statements per database, and the functions that restore its loggers. */
 const silences = new WeakMap<object, { count: number, restores: (() => void)[] }>()
 
-/** Makes a statement, and keeps drivers from writing it to the log where it fails: its values are messages and secrets. */
+/** Runs a statement, and keeps drivers from logging it if it fails, because its values are messages and secrets. */
 export async function silently<T>(database: Database, statement: () => Promise<T>): Promise<T> {
   const silence = silences.get(database) ?? {
     count: 0, restores: database.drivers.flatMap(({ logger }) => [mute(logger, 'warn'), mute(logger, 'debug')]),
@@ -51,15 +51,15 @@ export async function silently<T>(database: Database, statement: () => Promise<T
   }
 }
 
-/** Keeps statements about this plugin's tables out of a log of `Driver` of minato 3.7.0. Returns what ends that. */
+/** Keeps statements about this plugin's tables out of the log of a `Driver` of minato 3.7.0. @returns a function that ends this */
 function mute(logger: Driver['logger'], method: 'warn' | 'debug'): () => void {
-  const heard = logger[method]
-  const muted: typeof heard = (...args: [unknown, ...unknown[]]) => {
-    if (!args.some(arg => typeof arg === 'string' && arg.includes('message_relay_'))) heard(...args)
+  const log = logger[method]
+  const muted: typeof log = (...args: [unknown, ...unknown[]]) => {
+    if (!args.some(arg => typeof arg === 'string' && arg.includes('message_relay_'))) log(...args)
   }
   logger[method] = muted
   return () => {
-    // Another plugin may have replaced it since.
-    if (logger[method] === muted) logger[method] = heard
+    // Another plugin may have replaced the method since.
+    if (logger[method] === muted) logger[method] = log
   }
 }

@@ -1,22 +1,22 @@
 /** A JSON object whose fields have not been read yet. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Tells whether a value that was read from JSON has a type. Of an interface, `objectOf` takes a table, which the compiler checks. */
+/** Checks that a value from JSON has a type. For an interface, use `objectOf` with a table, which the compiler checks. */
 export type Shape<T> = (value: unknown) => value is T
 
 export const isString: Shape<string> = value => typeof value === 'string'
 export const isNumber: Shape<number> = value => typeof value === 'number'
 export const isBoolean: Shape<boolean> = value => typeof value === 'boolean'
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
-/** The fields of a JSON object; none for any other value. */
+/** The fields of a JSON object; empty for any other value. */
 export const fieldsOf = (value: unknown): JsonObject => isObject(value) ? value : {}
-/** The objects of a list; none where there is no list. */
+/** The objects in a list; empty for any other value. */
 export const objectsIn = (value: unknown): JsonObject[] => Array.isArray(value) ? value.filter(isObject) : []
-/** Without the fields that are null: in requests that means absent. */
+/** Removes the fields that are null: in requests, null means absent. */
 export const withoutNull = (fields: JsonObject): JsonObject => (
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 )
-/** A text, or a number as a text: some platforms have numbers for IDs. Empty for any other value. */
+/** A text, or a number as text, because some platforms use numbers as IDs; empty for any other value. */
 export const toText = (value: unknown): string => typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 
 export const oneOf = <const T>(values: readonly T[]): Shape<T> => (value): value is T => values.some(each => each === value)
@@ -26,7 +26,7 @@ export const optional = <T>(shape: Shape<T>): Shape<T | undefined> => value => v
 export const nullable = <T>(shape: Shape<T>): Shape<T | null> => value => value === null || shape(value)
 export const listOf = <T>(shape: Shape<T>): Shape<T[]> => (value): value is T[] => Array.isArray(value) && value.every(shape)
 
-/** An object with these fields. Others may be there as well: another release may have written them. */
+/** An object with these fields. Further fields are allowed, because another release may have written them. */
 export function objectOf<T extends object>(fields: { readonly [K in keyof T]-?: Shape<T[K]> }): Shape<T> {
   const shapes = Object.entries<Shape<unknown>>(fields)
   return (value): value is T => isObject(value) && shapes.every(([name, shape]) => shape(value[name]))

@@ -3,12 +3,12 @@ import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { codeOf } from '../errors'
 
-/** What Windows answers while another program has a file open. */
+/** The error codes of Windows for a file that another program has open. */
 const busy: ReadonlySet<string> = new Set(['EACCES', 'EBUSY', 'EPERM'])
 
 /**
- * Writes a file for its owner only, and its folder where that is missing. It is written under a temporary name first, so that a power
- * failure leaves the old content or the new one.
+ * Writes a file for its owner only, and creates its folder if needed. The file is written under a temporary name first, so that a power
+ * failure leaves either the old or the new content.
  */
 export async function writeWhole(path: string, text: string): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`
@@ -17,7 +17,7 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   await moveFile(temporary, path)
 }
 
-/** Moves a file. For a second it is tried again where another program has the file open, as virus scanners on Windows have a new one. */
+/** Moves a file. Retries for about a second while another program has it open, as virus scanners on Windows do with new files. */
 export async function moveFile(from: string, to: string): Promise<void> {
   for (let wait = 30; ; wait *= 2) {
     try {

@@ -2,8 +2,8 @@ import { demand, RelayError } from '../errors'
 import { quoted } from './log'
 
 /**
- * Reads a list of words, or a text with commas (those of Chinese, too) between its words; `undefined` for anything else. Blank words are
- * left out. A word of digits is a number in YAML.
+ * Reads a list of words, or a text of words with commas between them, also Chinese ones; `undefined` for anything else. Blank words are
+ * left out. Numbers are accepted, because YAML reads a word of digits as one.
  */
 export function readList(value: unknown): string[] | undefined {
   const elements: unknown[] = typeof value === 'string' ? value.split(/[,，]/) : [value].flat()
@@ -11,14 +11,14 @@ export function readList(value: unknown): string[] | undefined {
   return elements.map(element => String(element).trim()).filter(Boolean)
 }
 
-/** Whether a text matches a pattern in which `*` stands for any characters, also for none. Case counts. */
+/** Whether a text matches a pattern in which `*` stands for any number of characters. Case counts. */
 export function matchesGlob(pattern: string, text: string): boolean {
   const [start = '', ...parts] = pattern.split('*')
   const end = parts.pop()
   if (end === undefined) return text === pattern
   if (!text.startsWith(start)) return false
   let at = start.length
-  // The first place that matches leaves the most for the rest.
+  // The first match leaves the most text for the other parts.
   for (const part of parts) {
     const place = text.indexOf(part, at)
     if (place < 0) return false
@@ -33,9 +33,9 @@ export function isSet<T>(value: T): value is NonNullable<T> {
 }
 
 /**
- * Reads a setting, or a parameter of a query; `undefined` where it holds no value.
+ * Reads a setting, or a parameter of a query; `undefined` if it has no value.
  *
- * @param parse gives `undefined` for what it cannot be
+ * @param parse returns `undefined` for an invalid value
  * @param rule the expected value, in words
  * @throws RelayError `bad-request` for any other value
  */
@@ -47,19 +47,19 @@ export function readValue<V, T>(name: string, value: V, parse: (value: NonNullab
 }
 
 /**
- * Refuses an entry of the settings that has fields which mean nothing.
+ * Refuses an entry of the settings with unknown fields.
  *
- * @param kind what such entries are called, in the plural
- * @throws RelayError `bad-request`, which names the first
+ * @param kind the name of such entries, in the plural
+ * @throws RelayError `bad-request`, which names the first unknown field
  */
-export function refuseFields(kind: string, [stranger]: readonly string[]): void {
-  if (stranger !== undefined) throw new RelayError('bad-request', `${kind} have no field ${quoted(stranger)}`)
+export function refuseFields(kind: string, [unknownField]: readonly string[]): void {
+  if (unknownField !== undefined) throw new RelayError('bad-request', `${kind} have no field ${quoted(unknownField)}`)
 }
 
 /**
- * Divides a text at the ends of lines, or of words, where it is too long for one message.
+ * Divides a text that is too long for one message, preferably at the ends of lines or words.
  *
- * @param most characters in a part, counted as UTF-16 does; a pair of surrogates stays whole
+ * @param most the most characters of a part, in UTF-16 code units; a surrogate pair is never split
  * @returns at least one part
  */
 export function divideText(text: string, most: number): string[] {
