@@ -1,17 +1,17 @@
 /**
- * What a failure is about, and so what it means for what comes next:
+ * The scope of a failure, and so its meaning for the next messages:
  * - `message`: another message to the same chat may succeed.
- * - `chat-closed`: nothing reaches this chat for a while.
- * - `chat-gone`: nothing will reach this chat until a person changes something.
- * - `account`: the account can send nothing at all.
- * - `unknown`: the platform does not say, or it is not known.
+ * - `chat-closed`: the chat accepts no message for a while.
+ * - `chat-gone`: the chat accepts no message until a person changes something.
+ * - `account`: the account cannot send at all.
+ * - `unknown`: the platform does not say, or its answer is not known.
  */
 export type About = 'message' | 'chat-closed' | 'chat-gone' | 'account' | 'unknown'
 
-/** A cause in plain words, without a capital and a full stop: they stand before the platform's own words, and in alerts. */
+/** A cause in plain words, without capital and full stop: the platform's own words follow them, and alerts quote them. */
 interface Explained { about: About, en: string, zh: string }
 
-/** Why a message did not arrive, or an account cannot send, as far as platforms tell. */
+/** The reported causes why a message did not arrive, or an account cannot send. */
 export const causes = {
   'muted': { about: 'chat-closed', en: 'the bot is muted in this group', zh: '机器人在该群被禁言' },
   'all-muted': { about: 'chat-closed', en: 'everybody is muted in this group', zh: '该群已开启全员禁言' },
@@ -67,15 +67,15 @@ export const causes = {
   'empty-chat': { about: 'unknown', en: 'the platform finds no message there', zh: '平台找不到那里的消息' },
 } as const satisfies Record<string, Explained>
 
-/** The name of a cause, for programs. */
+/** The identifier of a cause, for programs. */
 export type CauseId = keyof typeof causes
 
-/** Tells the name of a cause from any other value. */
+/** Checks that a value is such an identifier. */
 export function isCauseId(value: unknown): value is CauseId {
   return typeof value === 'string' && Object.hasOwn(causes, value)
 }
 
-/** The cause of an account that is offline, in Chinese where the table has it, with the platform's own words in brackets behind it. */
+/** Translates the reason of an offline account into Chinese, with the platform's words in brackets; an unknown cause stays as it is. */
 export function inChinese(text: string): string {
   const [, cause, quoted, words = quoted] = /^(.*?)(?: \((?:platform: "(.*)"|(.*))\))?$/s.exec(text) ?? []
   const zh = Object.values(causes).find(({ en }) => en === cause)?.zh

@@ -10,10 +10,10 @@ const unfit = /[\s\p{Cc}\p{Cs}]/u
 // URL Standard, "path state": both slashes separate segments, and an encoded dot is a dot.
 const dotSegments = /[/\\](?:\.|%2e){1,2}(?=[/\\]|$)/i
 const dotSegment = /^[/\\](?:\.|%2e)((?:\.|%2e)?)$/i
-// Two dots anywhere in a link between separators, which may be encoded.
+// Two dots between separators, anywhere in a link; all may be encoded.
 const climbing = /(?:[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\?#]|%2f|%5c|%3f|%23|$)/i
 
-/** The longest link or file ID, in bytes: servers are known to take that much. */
+/** The longest link or file ID, in bytes: servers are known to accept that much. */
 const maxLength = 8192
 /** The longest host and the longest of its parts, in ASCII (RFC 1035, section 2.3.4). */
 const maxHost = 253
@@ -58,8 +58,8 @@ export function nameOfUrl(url: string): string {
 }
 
 /**
- * Checks a link by the URL Standard, and passes it on as given but for the scheme and dot segments. OneBot implementations may take a link
- * for a path first: they normalise it, and open the file that it leads to. So no part of a link may climb out of its host.
+ * Checks a link by the URL Standard, and normalises only its scheme and dot segments. Some OneBot implementations first try a link as a
+ * path: they normalise it, and open the file of that name. So no part of a link may climb out of its host.
  */
 function parseRemote(url: string, [, scheme = '', authority = '', path = '']: RegExpExecArray): Link {
   if (unfit.test(url)) throw new RelayError('bad-request', 'url must hold no blanks and no line breaks: write a blank in a link as %20')
@@ -76,15 +76,15 @@ function parseRemote(url: string, [, scheme = '', authority = '', path = '']: Re
   return { kind: 'remote', url: resolved }
 }
 
-/** The host of a link in ASCII; `undefined` when it is malformed. */
+/** The host of a link in ASCII; `undefined` if it is malformed. */
 function readHost(url: string, authority: string): string | undefined {
   const written = authority.slice(authority.lastIndexOf('@') + 1)
-  // No shorter form exists for a host of this length, and the conversion to ASCII takes quadratic time.
+  // A host of this length is too long in any form, and the conversion to ASCII takes quadratic time.
   if (written.length > 3 * maxHost) return written
   return URL.canParse(url) ? new URL(url).hostname : undefined
 }
 
-/** Resolves the dot segments of a path as the URL Standard does, and leaves the rest of it as it is. */
+/** Resolves the dot segments of a path as the URL Standard does, and leaves its rest as it is. */
 function resolveDots(path: string): string {
   if (!dotSegments.test(path)) return path
   const kept: string[] = []
@@ -102,7 +102,7 @@ function parseBase64(text: string): string {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
   const digits = text.slice(0, text.length - padding)
   const isWhole = padding === 0 ? digits.length % 4 !== 1 : text.length % 4 === 0
-  // Searches for a forbidden character: a pattern for the whole text would take a stack as long as the text.
+  // Searches for a forbidden character: a pattern for the whole text would need a stack as long as the text.
   const isUrlSafe = /[-_]/.test(digits)
   if (!isWhole || digits === '' || (isUrlSafe ? /[^A-Za-z0-9_-]/ : /[^A-Za-z0-9+/]/).test(digits)) {
     throw new RelayError('bad-request', 'the base64 data in url is empty or malformed: encode the whole file, without line breaks')

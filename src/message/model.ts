@@ -1,37 +1,37 @@
 import type { RelayError } from '../errors'
 import type { Language } from '../lib/language'
 
-/** Where a message goes: a group (elsewhere called channel) or the private chat with a user. */
+/** The chat for a message: a group (a channel, on some platforms) or the private chat with a user. */
 export interface Target { kind: 'group' | 'private', id: string }
 
-/** A target, and where that was given its platform, such as `discord`, and the account that sends. */
+/** A target, and optionally its platform, such as `discord`, and the account that sends. */
 export interface Address extends BotSelector { target: Target }
 
-/** What a name for targets leads to. */
+/** The value of a name. */
 export interface Named {
   addresses: readonly Address[]
-  /** Whether it was given as a list, however short. */
+  /** Whether it was written as a list, even of one target. */
   isList: boolean
-  /** The language of texts that the relay writes to it, where it has one of its own. */
+  /** The language of the relay's texts for it; absent for the default. */
   lang?: Language
-  /** When its messages leave, where it says so. */
+  /** When its messages are sent; absent for at once. */
   policy?: Policy
-  /** The ways to it, one after another; then it has no addresses of its own. */
+  /** Its ways, tried one after the other; with them, `addresses` is empty. */
   first?: Ladder
 }
 
-/** When messages to a name leave. What is urgent leaves at once. */
+/** When messages to a name are sent. Urgent ones are sent at once. */
 export interface Policy {
   /** The name. */
   name: string
-  /** The shortest time between two messages, in milliseconds: what came meanwhile leaves as one. */
+  /** The shortest time between two messages, in milliseconds: the messages in between are sent as one. */
   digest?: number
   quiet?: Quiet
-  /** As `Named.lang`. */
+  /** Equals `Named.lang`. */
   lang?: Language
 }
 
-/** Hours in which nothing leaves, every day; over midnight where they begin after they end. */
+/** Daily hours in which nothing is sent; they span midnight if `from` is after `to`. */
 export interface Quiet {
   /** Minutes after midnight. */
   from: number
@@ -40,40 +40,40 @@ export interface Quiet {
   zone: string
 }
 
-/** The ways to a name: a message goes by the first that takes it. */
+/** The ways of a name: a message is sent by the first one that accepts it. */
 export interface Ladder {
   rungs: readonly Rung[]
-  /** For how long a rung may keep a message waiting, in milliseconds. */
+  /** How long a message may wait for one way before the next is tried, in milliseconds. */
   after: number
-  /** What follows a rung that went unanswered. */
+  /** What to do after a way that did not answer. */
   whenUnknown: 'stop' | 'next'
 }
 
-/** A chat, a name for one, or an HTTP address. */
+/** One way: a chat, a name that leads to one, or an HTTP address. */
 export type Rung = Address | { name: string } | HttpRung
 
-/** An HTTP address that takes messages. */
+/** An HTTP address that accepts messages. */
 export interface HttpRung {
   url: string
-  /** Signs what is posted to it. */
+  /** Signs the posted messages. */
   secret?: string
-  /** The body that it expects; JSON of the relay's own unless given. */
+  /** The format of the body; by default the relay's own JSON. */
   format?: 'apprise'
 }
 
-/** The platform of HTTP addresses: the ID of a target there is the name and the place of the rung, as in `oncall/2`. */
+/** The platform of HTTP addresses. The ID of a target there is the name and the place of the way, as in `oncall/2`. */
 export const httpPlatform = 'http'
 
-/** Names for targets, which can change while the relay runs. A name has no colon, which a target always has. */
+/** The names of targets, which can change while the relay runs. A name never contains a colon, a target always does. */
 export type TargetNames = ReadonlyMap<string, Named> & {
-  /** Whether there may be more: those that were made while the relay ran are not read yet. */
+  /** Whether names are missing, because those made while the relay ran are not loaded yet. */
   readonly isIncomplete?: boolean
 }
 
 /** Selects the bot that sends. */
 export interface BotSelector { platform?: string, selfId?: string }
 
-/** Where the bytes of a picture, video or file are. */
+/** The location of the bytes of a picture, video or file. */
 export type Link = RemoteLink | DataLink | UploadLink
 
 /** An `http://` or `https://` link as given, with its scheme in lower case and its dot segments resolved. */
@@ -85,10 +85,10 @@ export interface DataLink { kind: 'data', base64: string, mediaType?: string }
 /** A file ID: `<uuid>/<file name>` below the upload directory. */
 export interface UploadLink { kind: 'upload', id: string }
 
-/** One thing to send. */
+/** One element of a message. */
 export type Item = TextItem | MediaItem | MentionItem | ReplyItem
 
-/** Plain text: markup in it arrives letter for letter. */
+/** Plain text: markup in it arrives literally. */
 export interface TextItem { type: 'text', text: string }
 
 /** A picture, video, voice message or file. */
@@ -99,23 +99,23 @@ export interface MediaItem {
   name?: string
 }
 
-/** A mention, which goes with the text or picture after it; `null` for everybody. */
+/** A mention, sent together with the text or picture after it; `null` mentions everybody. */
 export interface MentionItem { type: 'at', userId: string | null }
 
-/** Makes the message around it the answer to another one. */
+/** Makes the message that contains it a reply to another one. */
 export interface ReplyItem { type: 'reply', messageId: string }
 
 /** An item of a batch, or its error. */
 export type ParsedItem = Item | RelayError
 
-/** What a request says of when and how its message leaves. */
+/** When and how to send the message of a request. */
 export interface Wishes {
-  /** It passes digests and quiet hours. */
+  /** Skips digests and quiet hours. */
   urgent?: boolean
   sendAt?: SendAt
-  /** Messages of one thread to one target belong together: as the caller names it. */
+  /** The caller's name of a thread, which groups messages to one target. */
   thread?: string
-  /** `reply` unless given. */
+  /** `reply` by default. */
   threadMode?: ThreadMode
 }
 
@@ -123,60 +123,60 @@ export interface Wishes {
 export interface SendAt {
   /** In milliseconds since the epoch. */
   at: number
-  /** In the words of the request. */
+  /** As written in the request. */
   written: string
 }
 
-/** How a later message of a thread goes on: it answers the first one, changes it, or takes the place of the last one. */
+/** What a later message of a thread does: reply to the first one, update it, or replace the last one. */
 export const threadModes = ['reply', 'update', 'replace'] as const
 export type ThreadMode = typeof threadModes[number]
 
-/** How a text leaves that is longer than its platform takes: its beginning and all of it in a file, or several messages. */
+/** How to send a text that is too long for its platform: its beginning and a file with the whole text, or several messages. */
 export const longTexts = ['file', 'divide'] as const
 export type LongText = typeof longTexts[number]
 
-/** The content of a message, wherever it goes. */
+/** The content of a message, without its target. */
 export interface Content extends Wishes {
-  /** Whether the answer tells of one message, or of each item of a list. */
+  /** Whether the answer is about one message, or about each item of a list. */
   mode: 'single' | 'batch'
-  /** The items of a single message go together, and none is an error. */
+  /** The items of a single message are sent together, and none is an error. */
   items: readonly ParsedItem[]
   /** Time to live, in milliseconds. */
   expiresIn?: number
-  /** How long texts leave by this door where the settings do not say: as they are unless given. Then each part has a result of its own. */
+  /** How this door sends long texts, if the settings do not say; each part then has its own result. By default they stay as they are. */
   longText?: LongText
 }
 
-/** Where a message goes, and through which bot. */
+/** The target of a message, and the bot that sends it. */
 export interface Destination {
   target: Target
   bot: BotSelector
-  /** The target in the caller's own words: only those who may send to a target learn what a name leads to. */
+  /** The target as the caller wrote it. Errors quote this, so that they do not reveal the targets of a name. */
   asked: string
-  /** The language of texts that the relay writes to it; absent where its name has none. */
+  /** The language of the relay's texts for it; absent if its name has none. */
   lang?: Language
   policy?: Policy
-  /** The ways to it, where there are several; `target` and `bot` are the first. */
+  /** The ways, if its name has several; `target` and `bot` are the first. */
   route?: Route
 }
 
-/** A ladder whose rungs are addresses. */
+/** The ways of a name, resolved to addresses. */
 export interface Route extends Omit<Ladder, 'rungs'> {
-  /** The name that has it. */
+  /** The name. */
   name: string
   rungs: readonly Address[]
 }
 
-/** Where a request goes. */
+/** The destinations of a request. */
 export interface Destinations {
   /** At least one, without duplicates. */
   list: readonly Destination[]
-  /** Whether the answer is a list, however short. */
+  /** Whether the answer is a list, even for one destination. */
   isList: boolean
 }
 
 /** A message for one target. */
 export interface MessageRequest extends Content, Pick<Destination, 'target' | 'bot' | 'policy' | 'route'> {}
 
-/** The reply of a command callback, by default to the chat of the command. */
+/** The reply of a command callback; by default it goes to the chat of the command. */
 export interface Reply { target?: Target, items: ParsedItem[] }

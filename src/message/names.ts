@@ -9,7 +9,7 @@ import { isZone, ownZone } from './quiet'
 import { chatOf, readAddress, toPlatform } from './target'
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
-/** The longest digest, and the longest wait for a rung, in seconds. */
+/** The longest digest, and the longest wait for a way, in seconds. */
 const longestDigest = 3600
 const longestAfter = 86_400
 const usualAfter = 120
@@ -18,10 +18,10 @@ const quietRule = 'quiet must be an object such as {from: "22:00", to: "08:00", 
 const rungRule = 'an address of first must be group:<id> or private:<id>, with platform and account in front or not, a name, an http:// or https:// address, or {url, secret, format}'
 
 /**
- * Reads the names for targets. Each leads to a target, a list of them (or a text with commas), or is an object with `to` or `first` and
- * a policy.
+ * Reads the names of targets. The value of each is a target, a list of targets (or a text with commas), or an object with `to` or
+ * `first` and a policy.
  *
- * @returns the valid ones, and a warning about each of the others
+ * @returns the valid names, and a warning about each of the others
  */
 export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnings: string[] } {
   const names = new Map<string, Named>()
@@ -40,9 +40,9 @@ export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnin
 }
 
 /**
- * Reads what a name leads to.
+ * Reads the value of a name.
  *
- * @param names those that its rungs may be, where they are to be checked
+ * @param names the names that its ways may use; without it, they are not checked
  * @throws RelayError `bad-request`, which names the field
  */
 export function parseNamed(name: string, value: unknown, names?: TargetNames): Named {
@@ -111,7 +111,7 @@ function parseHttpRung({ url, secret, format, ...others }: JsonObject): HttpRung
   return { url, ...secret !== undefined && { secret }, ...isSet(format) && { format: 'apprise' } }
 }
 
-/** Checks that each name among the rungs leads to one chat: with that, no name can lead to itself. */
+/** Checks that each name among the ways leads to one chat. This rules out cycles, too. */
 function demandRungs({ rungs }: Ladder, names: TargetNames): void {
   for (const rung of rungs) {
     if ('name' in rung) demand(chatOf(rung.name, names) !== undefined, `first: ${JSON.stringify(rung.name)} must be a name that leads to one chat`)
@@ -141,7 +141,7 @@ function readSeconds(value: unknown, least: number, most: number, name: string):
   return Math.round(value * 1000)
 }
 
-/** A star would be a pattern where the targets of a key have the name. */
+/** Reads an address without a star, which would become a pattern if a key has the name among its targets. */
 function readChat(word: string): Address | undefined {
   return word.includes('*') ? undefined : readAddress(word)
 }

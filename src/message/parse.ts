@@ -16,25 +16,25 @@ const maxIdLength = 255
 export const maxItems = 1000
 /** The longest time to live, in seconds: 30 days. */
 const maxExpiry = 30 * 24 * 60 * 60
-/** How far ahead a message may be ordered, in milliseconds. */
+/** How far ahead a message may be scheduled, in milliseconds. */
 const longestAhead = 30 * 24 * 60 * 60 * 1000
 const longestThread = 200
-/** Mentions everybody, in the place of a user's ID. */
+/** Stands for a user ID, and mentions everybody. */
 const everybody = 'all'
 
-// Compiled once: a literal in a function is compiled again by each call.
+// Compiled only once: a literal in a function is compiled for each call.
 const control = /\p{Cc}/u
 const mentionable = /^[^\s<>&"'`\p{C}]+$/u
 
-/** The fields of a request that say when and how its message leaves. */
+/** The fields of a request that set when and how its message is sent. */
 export const wishFields = ['urgent', 'send_at', 'thread', 'thread_mode'] as const
 
 const bodyRule = 'the body must be a JSON object'
 
 /**
- * Reads the content of a body of `POST /webhook`: a batch where it has `messages`, otherwise a single message.
+ * Reads the content of a body of `POST /webhook`: a batch if it has `messages`, otherwise a single message.
  *
- * @throws RelayError `bad-request`. The error of a wrong item of a batch is not thrown but takes the item's place.
+ * @throws RelayError `bad-request`. The error of an invalid item of a batch is not thrown, but takes the place of the item.
  */
 export function parseContent(body: unknown): Content {
   demand(isObject(body), bodyRule)
@@ -51,9 +51,9 @@ export function parseContent(body: unknown): Content {
 }
 
 /**
- * Reads where a body of `POST /webhook` goes.
+ * Reads the destinations of a body of `POST /webhook`.
  *
- * @param names may stand in `to` in the place of a target
+ * @param names the names of targets, for `to`
  * @throws RelayError `bad-request`, `no-such-target`
  */
 export function parseTo(body: unknown, names: TargetNames = new Map()): Destinations {
@@ -71,7 +71,7 @@ export function parseTo(body: unknown, names: TargetNames = new Map()): Destinat
 /**
  * Reads the bot of a body whose target is in the path.
  *
- * @throws RelayError `bad-request`, also where the body names a target
+ * @throws RelayError `bad-request`, also if the body names a target
  */
 export function parseSelector(body: unknown): BotSelector {
   const { bot, target, to } = parseRoute(body)
@@ -95,7 +95,7 @@ function parseRoute(body: unknown): { bot: BotSelector, target: Target | undefin
   }
 }
 
-/** The fields that an item of each type has beside `type`. */
+/** The fields of an item of each type, besides `type`. */
 const ownFields: ReadonlyMap<unknown, readonly string[]> = new Map(Object.entries({
   text: ['msg'], image: ['url'], file: ['url', 'name'], video: ['url'], audio: ['url'], at: ['user_id'], reply: ['message_id'],
 } satisfies Record<Item['type'], string[]>))
@@ -110,8 +110,8 @@ const maxIgnored = 20
 const longestIgnored = 64
 
 /**
- * Names the fields of a valid request that mean nothing, such as `expire_in`, the `msg` of a picture, or `messages[3].caption` in an item
- * of a batch. Null and an empty text count as absent. The names are fit for a line of the log.
+ * The names of fields without a meaning in a valid request, such as `expire_in`, the `msg` of a picture, or `messages[3].caption` in an
+ * item of a batch. Null and an empty text count as absent. The names are safe for a log line.
  */
 export function ignoredFields(body: unknown): string[] {
   if (!isObject(body)) return []
@@ -125,7 +125,7 @@ export function ignoredFields(body: unknown): string[] {
   return names.slice(0, maxIgnored)
 }
 
-/** @param known without those that depend on the type, where it holds `type` */
+/** @param known the known fields; if `type` is one of them, the fields of that type are known, too */
 function unknownFields(object: JsonObject, known: ReadonlySet<string>, prefix?: string): string[] {
   const own = known.has('type') ? ownFields.get(object.type ?? 'text') : undefined
   const names: string[] = []
@@ -136,7 +136,7 @@ function unknownFields(object: JsonObject, known: ReadonlySet<string>, prefix?: 
   return names.length > 0 ? printNames(names, prefix) : names
 }
 
-/** Cuts a list of ignored names to 20, and makes each of them fit for a line of the log. */
+/** Cuts a list of ignored names to 20, and makes each safe for a log line. */
 export function printNames(names: readonly string[], prefix = ''): string[] {
   return names.slice(0, maxIgnored).map(name => printable((prefix + name).slice(0, longestIgnored)))
 }
@@ -153,7 +153,7 @@ export function writeItems(items: readonly ParsedItem[]): unknown[] {
   })
 }
 
-/** Reads the result of `writeItems`. An item that this release refuses becomes its error. */
+/** Reads the result of `writeItems`. An item that this release refuses becomes an error. */
 export function readItems(stored: unknown): ParsedItem[] {
   if (!Array.isArray(stored)) return []
   return stored.map((value: unknown) => {
@@ -167,7 +167,7 @@ export function readItems(stored: unknown): ParsedItem[] {
 /**
  * Reads the answer of a command callback; `undefined` means no reply.
  *
- * @throws RelayError `bad-request` for a wrong target or shape. The error of a wrong item takes the item's place.
+ * @throws RelayError `bad-request` for a wrong target or shape. The error of an invalid item takes the place of the item.
  */
 export function parseReply(body: JsonObject): Reply | undefined {
   const { reply } = body
@@ -178,7 +178,7 @@ export function parseReply(body: JsonObject): Reply | undefined {
     if (!reply.trim()) return
   }
   const items = parseItems(messages.length > 0 ? messages : [{ msg: reply }])
-  // Unlike a request, an answer may name both: the group wins.
+  // Unlike a request, an answer may name both a group and a user: the group wins.
   const group = parseId(body, 'group_id')
   const id = group ?? parseId(body, 'user_id')
   return { ...id !== undefined && { target: { kind: group === undefined ? 'private' : 'group', id } }, items }
@@ -187,7 +187,7 @@ export function parseReply(body: JsonObject): Reply | undefined {
 /**
  * Reads the time to live of a message.
  *
- * @param fields with `expires_in`, a number of seconds that may be a fraction; null counts as absent
+ * @param fields their `expires_in` is a number of seconds, also a fraction; null counts as absent
  * @throws RelayError `bad-request`
  */
 export function parseExpiry(fields: JsonObject): Pick<Content, 'expiresIn'> {
@@ -199,7 +199,7 @@ export function parseExpiry(fields: JsonObject): Pick<Content, 'expiresIn'> {
 }
 
 /**
- * Reads when and how a message is to leave. Null and an empty text count as absent.
+ * Reads when and how to send a message. Null and an empty text count as absent.
  *
  * @param isText whether the fields come from a form or a query, where everything is text
  * @throws RelayError `bad-request`, which names the field
@@ -221,7 +221,7 @@ function readUrgent(value: unknown, isText: boolean): boolean {
   return found > 1
 }
 
-/** A date-time with an offset (RFC 3339), or seconds from now. A plus sign in a query stands for a blank. */
+/** A date-time with an offset (RFC 3339), or seconds from now. A plus sign in a query arrives as a blank. */
 function readSendAt(value: unknown): SendAt {
   const written = typeof value === 'number' || typeof value === 'string' ? String(value).trim() : ''
   const isSeconds = /^\d+(\.\d+)?$/.test(written)
@@ -233,7 +233,7 @@ function readSendAt(value: unknown): SendAt {
   return { at: Math.round(at), written }
 }
 
-/** Whether there is such a day: of 30 February, `Date` makes 2 March. */
+/** Whether a day exists: `Date` turns 30 February into 2 March. */
 function hasDay(date: string): boolean {
   const time = Date.parse(date)
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date)
@@ -251,7 +251,7 @@ function readMode(value: unknown): ThreadMode {
 }
 
 /**
- * Reads an ID, which may be a whole number; `undefined` where there is none.
+ * Reads an ID, which may be a whole number; `undefined` if there is none.
  *
  * @throws RelayError `bad-request`
  */
@@ -267,8 +267,8 @@ export function parseId(fields: JsonObject, name: string): string | undefined {
 /**
  * Reads the user of a mention; `null` stands for everybody.
  *
- * @throws RelayError `bad-request` for anything that could be more than an ID: many adapters write it into their markup unescaped, and
- *   a key needs a right of its own to mention everybody
+ * @throws RelayError `bad-request` for text that could be more than an ID: many adapters write the ID into their markup unescaped, and
+ *   mentioning everybody requires a scope
  */
 export function parseMentioned(id: string): string | null {
   demand(mentionable.test(id), 'the ID of a mention must not hold blanks, quotation marks, &, < or >')
@@ -283,7 +283,7 @@ function readMessages(messages: unknown): readonly unknown[] {
   return messages
 }
 
-/** Reads a list of items. A reply without a text, picture or mention is wrong: no platform takes it by itself. */
+/** Reads a list of items. A reply without a text, picture or mention is invalid, because no platform accepts it alone. */
 function parseItems(values: readonly unknown[]): ParsedItem[] {
   const items = values.map(parseItemSafely)
   if (items.some(item => 'type' in item && ['text', 'image', 'at'].includes(item.type))) return items
@@ -332,7 +332,7 @@ const readers: ReadonlyMap<unknown, (fields: JsonObject) => Item> = new Map(Obje
   },
 } satisfies Record<Item['type'], (fields: JsonObject) => Item>))
 
-/** @param isAlone whether it is a single message, which no mention or reply can be */
+/** @param isAlone whether the item is a single message: then it cannot be a mention or reply */
 function parseItem(fields: JsonObject, isAlone: boolean): Item {
   const type = fields.type ?? 'text'
   const read = isAlone && (type === 'at' || type === 'reply') ? undefined : readers.get(type)
@@ -352,7 +352,7 @@ function addCompanions(main: Item, fields: JsonObject): Item[] {
   return [...companions, main]
 }
 
-/** What a file is called in the chat, where it is not the end of its link. */
+/** Reads the name of a file in the chat; by default it is the end of the link. */
 function readName({ name }: JsonObject): Pick<MediaItem, 'name'> {
   if (!isSet(name)) return {}
   demand(typeof name === 'string', 'name must be a string')

@@ -3,11 +3,11 @@ import type { Quiet } from './model'
 const minute = 60_000
 const day = 24 * 60 * minute
 
-/** The formats by their time zones: making one takes longer than using it a hundred times. */
+/** The formats by time zone, cached: creating one takes longer than using it a hundred times. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 /**
- * Until when nothing leaves; `undefined` outside the quiet hours. Where the clocks change meanwhile, the end is what they show then.
+ * The end of the present quiet hours; `undefined` outside them. If the clocks change meanwhile, the end is by the changed clocks.
  *
  * @param at in milliseconds since the epoch, like the result
  */
@@ -18,7 +18,7 @@ export function quietUntil({ from, to, zone }: Quiet, at: number): number | unde
   const isQuiet = from < to ? now >= from && now < to : now >= from || now < to
   if (!isQuiet) return
   const end = midnight + to * minute + (now < to ? 0 : day)
-  // The offset at the end may differ from that of now. A time that the clocks skip is taken as they would have shown it before.
+  // The offset at the end may differ from the present one. A time that the clocks skip is read with the offset before the change.
   const guess = end - offsetAt(zone, at)
   const corrected = end - offsetAt(zone, guess)
   return offsetAt(zone, corrected) === offsetAt(zone, guess) ? corrected : guess
@@ -49,10 +49,10 @@ export function isZone(zone: string): boolean {
   }
 }
 
-/** The last offset of each zone, and in which quarter of an hour: clocks change at the end of one. */
+/** The last offset of each zone with its quarter of an hour: clocks change only between quarters. */
 const offsets = new Map<string, { quarter: number, offset: number }>()
 
-/** How far the clocks of a zone are before UTC, in milliseconds. */
+/** How far a zone is ahead of UTC, in milliseconds. */
 function offsetAt(zone: string, at: number): number {
   const quarter = Math.floor(at / (15 * minute))
   const known = offsets.get(zone)
@@ -64,7 +64,7 @@ function offsetAt(zone: string, at: number): number {
   return offset
 }
 
-/** @throws RangeError where there is no such zone */
+/** @throws RangeError if there is no such zone */
 function formatOf(zone: string): Intl.DateTimeFormat {
   const known = formats.get(zone)
   if (known) return known

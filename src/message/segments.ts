@@ -7,8 +7,8 @@ export interface Segment {
 }
 
 /**
- * Reads the `message` of an event or of a history (OneBot 11, "message format"): an array of segments, or a string with CQ codes, whose
- * values are all text.
+ * Reads the `message` of an event or of a history (OneBot 11, "message format"): an array of segments, or a string with CQ codes. The
+ * values of CQ codes are all text.
  *
  * @returns `undefined` for anything else
  */
@@ -26,7 +26,7 @@ export function readSegment(segment: unknown): Segment | undefined {
 
 /**
  * Reads a string with CQ codes, one segment after the other. Text escapes its brackets, so each `[CQ:` begins a code, up to the next `]`;
- * without one it is text.
+ * without a `]`, the rest is text.
  */
 export function* readCodes(source: string): Generator<Segment> {
   let position = 0

@@ -8,33 +8,33 @@ import {
 const targetPattern = /^(group|private):(\P{Cc}{1,255})$/u
 const addressPattern = /^([^:\s]{1,255}):(?:([^:\s]{1,255}):)??((?:group|private):.*)$/su
 
-/** Other names of platforms, and the names that Koishi has for them. */
+/** Other names of platforms, and Koishi's names for them. */
 const otherNames: ReadonlyMap<string, string> = new Map([['feishu', 'lark']])
 
-/** A platform as Koishi names it: Feishu is the same as Lark. */
+/** Koishi's name of a platform: `lark` for Feishu. */
 export function toPlatform(name: string): string {
   return otherNames.get(name) ?? name
 }
 
-/** A target in one word, such as `group:123456`. */
+/** Writes a target as one word, such as `group:123456`. */
 export function writeTarget({ kind, id }: Target): string {
   return `${kind}:${id}`
 }
 
-/** Reads the result of `writeTarget`, `undefined` for anything else. */
+/** Reads the result of `writeTarget`; `undefined` for anything else. */
 export function readTarget(text: string): Target | undefined {
   const [, kind, id] = targetPattern.exec(text) ?? []
   if (id !== undefined && (kind === 'group' || kind === 'private')) return { kind, id }
 }
 
-/** The platform of a bot known as `platform:selfId`; `undefined` where there is none. */
+/** The platform of a bot named `platform:selfId`; `undefined` if the name has none. */
 export function platformOf(bot: string): string | undefined {
   const end = bot.indexOf(':')
   return end > 0 ? bot.slice(0, end) : undefined
 }
 
 /**
- * Reads a target, with its platform in front or not, or with the platform and the account that sends, such as `discord:group:3` and
+ * Reads a target, optionally after its platform, or after platform and sending account, such as `discord:group:3` and
  * `onebot:20002:group:3`; `undefined` for anything else.
  */
 export function readAddress(text: string): Address | undefined {
@@ -45,7 +45,7 @@ export function readAddress(text: string): Address | undefined {
   if (platform !== undefined && target) return { platform: toPlatform(platform), ...selfId !== undefined && { selfId }, target }
 }
 
-/** Writes what `readAddress` reads. */
+/** Writes an address as `readAddress` reads it. */
 export function writeAddress({ platform, selfId, target }: Address): string {
   return [platform, selfId, writeTarget(target)].filter(part => part !== undefined).join(':')
 }
@@ -54,24 +54,24 @@ export function writeAddress({ platform, selfId, target }: Address): string {
 const maxTargets = 100
 
 /**
- * Resolves words to destinations without duplicates. Each word is a target, or a name for one or several.
+ * Resolves words to destinations without duplicates. Each word is a target, or the name of one or several.
  *
- * @param to the words, or a text with commas between them; a comma too many makes an empty word, which leads nowhere
- * @param bot the one that the request asks for
+ * @param to the words, or a text with commas between them; an extra comma makes an empty word, which is no target
+ * @param bot the bot of the request
  * @throws RelayError `no-such-target`; `bad-request` for no word, more than 100 different words or targets, or a conflict with `bot`
  */
 export function parseDestinations(to: string | readonly string[], bot: BotSelector, names: TargetNames): Destinations {
   const words = typeof to === 'string' ? to.split(',').map(word => word.trim()) : to
-  // Repetitions of a word must not multiply the work of a long name.
+  // Without repetitions, which would multiply the work for a name with many targets.
   const different = new Set(words)
   if (different.size > maxTargets) throw tooMany()
   const found = new Map<string, Destination>()
-  // A name for a list makes it one as well.
+  // A name with a list also makes the answer a list.
   let isList = typeof to !== 'string' || words.length > 1
   for (const word of different) {
     const address = readAddress(word)
     const named: Named | undefined = address ? { addresses: [address], isList: false } : names.get(word)
-    // Many callers would give up at a 404.
+    // While names are missing, no 404: many callers would give up.
     if (!named) throw names.isIncomplete ? new RelayError('store-down', 'the names for targets are not read yet: try again later') : noSuchTarget(word)
     isList ||= named.isList
     const { lang, policy, first } = named
@@ -81,7 +81,7 @@ export function parseDestinations(to: string | readonly string[], bot: BotSelect
       const destination: Destination = {
         target, asked: word, bot: agree(bot, platform, selfId), ...lang && { lang }, ...policy && { policy }, ...route && { route },
       }
-      // Of a chat that is named twice, the first counts.
+      // If a chat is named twice, its first destination counts.
       const key = keyOf(destination)
       if (!found.has(key)) found.set(key, destination)
     }
@@ -91,7 +91,7 @@ export function parseDestinations(to: string | readonly string[], bot: BotSelect
   return { list: [...found.values()], isList }
 }
 
-/** The log does not have the word: it may be a text, or a key, in the wrong place. */
+/** The log omits the word, which may be a text or a key in the wrong place. */
 function noSuchTarget(word: string): RelayError {
   const message = `no such target ${quoted(word)}: write group:<id> or private:<id>, or a name from the list of targets`
   return new RelayError('no-such-target', message, { logText: 'no such target' })
@@ -101,46 +101,46 @@ function tooMany(): RelayError {
   return new RelayError('bad-request', `to has more than ${maxTargets} targets: send several requests`)
 }
 
-/** @throws RelayError `no-such-target` where no way is left; `bad-request` where a bot is asked for */
+/** @throws RelayError `no-such-target` if no way is left; `bad-request` if the request names a bot */
 function routeOf(name: string, ladder: Ladder, rungs: readonly Address[], { platform, selfId }: BotSelector): Route {
   if ((platform ?? selfId) !== undefined) throw new RelayError('bad-request', `${name} has several ways, each with a bot of its own: leave out platform and self_id`)
   if (rungs.length === 0) throw noSuchTarget(name)
   return { ...ladder, name, rungs }
 }
 
-/** The ways that a message may go. */
+/** The ways of a destination; without a route, its target is the only one. */
 export function waysOf({ target, bot, route }: Pick<Destination, 'target' | 'bot' | 'route'>): readonly Address[] {
   return route?.rungs ?? [{ target, ...bot }]
 }
 
-/** The targets to which a name can lead, those of all its ways among them. What a name among these has led to may be gone. */
+/** All targets of a name, including those of its ways. A way is left out if it is a name that leads to no single chat any more. */
 export function reachOf(name: string, { addresses, first }: Named, names: TargetNames): readonly Address[] {
   return first?.rungs.flatMap((rung, index): Address | readonly Address[] => {
     if ('target' in rung) return rung
-    // The name and the place stand for an HTTP address.
+    // An HTTP address becomes a target whose ID is the name and the place of the way.
     return 'url' in rung ? { platform: httpPlatform, target: { kind: 'group', id: `${name}/${index + 1}` } } : chatOf(rung.name, names) ?? []
   }) ?? addresses
 }
 
-/** The names among the ways that lead to no single chat any more: they are skipped. */
+/** The skipped ways: names that lead to no single chat any more. */
 export function skippedWays({ first }: Named, names: TargetNames): string[] {
   return first?.rungs.flatMap(rung => 'name' in rung && !chatOf(rung.name, names) ? [rung.name] : []) ?? []
 }
 
-/** The HTTP address that a target stands for, and the name that has it. */
+/** Finds the HTTP address of a target, and the name that contains it. */
 export function findHttpRung({ id }: Target, names: TargetNames): { rung: HttpRung, name: string } | undefined {
   const [name = '', place] = id.split('/')
   const rung = names.get(name)?.first?.rungs[Number(place) - 1]
   return rung && 'url' in rung ? { rung, name } : undefined
 }
 
-/** The chat that a name leads to, where it is one and no ladder. */
+/** The chat of a name; `undefined` if the name has several chats, or ways. */
 export function chatOf(name: string, names: TargetNames): Address | undefined {
   const { addresses = [] } = names.get(name) ?? {}
   return addresses.length === 1 ? addresses[0] : undefined
 }
 
-/** Combines the bot that a request asks for with the bot of its target. */
+/** Combines the bot of a request with the bot of its target. */
 function agree(asked: BotSelector, platform = asked.platform, selfId = asked.selfId): BotSelector {
   if ((asked.platform ?? platform) !== platform || (asked.selfId ?? selfId) !== selfId) {
     throw new RelayError('bad-request', 'to names one bot, and platform or self_id another bot: leave out platform and self_id')
@@ -148,7 +148,7 @@ function agree(asked: BotSelector, platform = asked.platform, selfId = asked.sel
   return { ...platform !== undefined && { platform }, ...selfId !== undefined && { selfId } }
 }
 
-/** Identifies a destination, however the caller wrote it. */
+/** Identifies a destination, independent of how the caller wrote it. */
 export function keyOf({ target, bot, route }: Destination): string {
   return JSON.stringify([writeTarget(target), bot.platform ?? null, bot.selfId ?? null, ...route ? [route.name] : []])
 }
