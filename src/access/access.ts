@@ -5,7 +5,7 @@ import { Caller, type Usage } from './caller'
 import type { Key } from './keys'
 import { allScopes } from './scopes'
 
-/** The number of comparisons is a multiple of this, so that it does not tell the number of keys. */
+/** The number of comparisons is a multiple of this, so that it does not reveal the number of keys. */
 const slots = 32
 
 const noSuchSecret = 'wrong signature: the secret matches no key; give the sender the secret of a key that is allowed hooks'
@@ -13,22 +13,22 @@ const noSuchSecret = 'wrong signature: the secret matches no key; give the sende
 /** Holds the keys, and identifies callers by them. */
 export class Access {
   private keys: readonly Key[] = []
-  /** The digests of the keys, at the same places, and random ones after them. */
+  /** The digests of the keys, in the same order, followed by random ones. */
   private digests: readonly Buffer[] = []
 
-  /** Those that were made while the relay runs; `undefined` while they are not known. */
+  /** The keys that were made while the relay runs; `undefined` until they are loaded. */
   private made: ReadonlySet<Key> | undefined = new Set()
 
-  /** @param keys those beside the master key, which may do everything */
+  /** @param keys the keys besides the master key, which may do everything */
   constructor(apiKey: string, keys: readonly Key[]) {
     this.set([fullKey(null, apiKey, [apiKey]), ...keys])
   }
 
   /**
-   * Makes a key with all rights, in memory only, for a part of the plugin that makes requests itself.
+   * Makes a key with all rights, in memory only, for a part of the plugin that makes HTTP requests to the relay.
    *
-   * @param name its name in log and records
-   * @returns the key, and a function that takes it back
+   * @param name its name in log and deliveries
+   * @returns the key, and a function that removes it
    */
   lend(name: string): { key: string, takeBack: () => void } {
     const text = randomBytes(32).toString('base64url')
@@ -37,7 +37,7 @@ export class Access {
     return { key: text, takeBack: () => this.set(this.keys.filter(each => each !== key)) }
   }
 
-  /** Puts other keys in the place of those that were made while the relay runs; `undefined` while they are not known. */
+  /** Replaces the keys that were made while the relay runs; `undefined` if they are not loaded. */
   replaceMade(keys: readonly Key[] | undefined): void {
     const before = this.made
     this.made = keys && new Set(keys)
@@ -50,10 +50,10 @@ export class Access {
     this.digests = [...keys.map(({ digest }) => digest), ...Array.from({ length: spare }, () => randomBytes(32))]
   }
 
-  /** The usage of the keys of each name; `null` is the name of the master key. */
+  /** The usage of keys by their name; `null` is the name of the master key. */
   usage(): Map<string | null, Usage> {
     const usages = new Map<string | null, Usage>()
-    // The keys of a rotation share theirs.
+    // The old and the new key of a rotation share one object, which counts once.
     for (const [usage, name] of new Map(this.keys.map(({ caller }) => [caller.usage, caller.name]))) {
       const before = usages.get(name) ?? { last: 0, address: undefined, messages: 0, refused: 0 }
       const { last, address } = usage.last > before.last ? usage : before
@@ -66,16 +66,16 @@ export class Access {
    * Identifies the caller of a request.
    *
    * @param candidates the keys of the request, from several places; one right key is enough
-   * @param address the caller's, `undefined` where it is unknown
+   * @param address the address of the caller; `undefined` if it is unknown
    * @param now in milliseconds since the epoch
-   * @throws RelayError `unauthorized`, with the same text for every reason; only the log tells it. `store-down` while keys are missing
+   * @throws RelayError `unauthorized`, with one text for all reasons; only the log has the reason. `store-down` until all keys are loaded
    */
   identify(candidates: readonly Buffer[], address: string | undefined, now = Date.now()): Caller {
     let reason = candidates.length > 0 ? 'wrong API key' : 'no API key'
     for (const candidate of candidates) {
       const given = sha256(candidate)
       let key: Key | undefined
-      // Each digest is compared, so that the time tells nothing about them.
+      // Compares every digest, so that the time reveals nothing about them.
       for (const [place, digest] of this.digests.entries()) if (timingSafeEqual(given, digest)) key = this.keys[place]
       if (!key) continue
       const refusal = whyRefused(key, address, now)
@@ -86,9 +86,9 @@ export class Access {
   }
 
   /**
-   * Identifies the caller of a signed request: the key that is allowed `hooks` and has the secret of the signature.
+   * Identifies the caller of a signed request by a key that has the scope `hooks` and the secret of the signature.
    *
-   * @param matches whether the signature was made with a secret; called for every secret, so that the time tells nothing
+   * @param matches whether a secret made the signature; called for every secret, so that the time reveals nothing
    * @param address as for {@link identify}
    * @param now in milliseconds since the epoch
    * @throws RelayError as {@link identify}, with a text of its own
@@ -102,9 +102,9 @@ export class Access {
   }
 
   /**
-   * While keys are missing, nobody who gave one is told that it is wrong: many callers would give up.
+   * Makes the failure. Until all keys are loaded, a given key is not called wrong, because many callers would give up.
    *
-   * @param message that of the code unless given
+   * @param message the text; by default that of the code
    */
   private refuse(isGiven: boolean, reason: string | undefined, message?: string): RelayError {
     if (isGiven && !this.made) return new RelayError('store-down')
@@ -116,7 +116,7 @@ function fullKey(name: string | null, text: string, secrets: readonly string[]):
   return { digest: sha256(text), secrets, expires: Infinity, caller: new Caller(name, { allow: new Set(allScopes) }) }
 }
 
-/** Why a right key does not count here and now, for the log. */
+/** The reason why a known key is refused, for the log; `undefined` if it is accepted. */
 function whyRefused({ expires, isFrom, caller: { name } }: Key, address: string | undefined, now: number): string | undefined {
   if (expires <= now) return `the key ${JSON.stringify(name)} has expired`
   if (isFrom && (address === undefined || !isFrom(address))) return `the key ${JSON.stringify(name)} may not be used from there`

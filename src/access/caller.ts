@@ -5,38 +5,38 @@ import { fits, type TargetPattern } from './target-pattern'
 
 const minute = 60_000
 
-/** A limit of messages a minute: so many at once, and then as many as time gives back. Times are milliseconds on the monotonic clock. */
+/** A token bucket: it holds the messages of a minute, and refills at that rate. Times are milliseconds on the monotonic clock. */
 export class Rate {
-  /** When nothing is spent any more. */
+  /** When the bucket is full again. */
   private full = -Infinity
 
   constructor(private readonly perMinute: number) {}
 
   /**
-   * Spends messages. Where nothing is spent yet, this also allows more than go into a minute, and the next ones wait for them.
+   * Spends messages. A full bucket also allows more than a minute's messages, and later messages wait for the excess.
    *
-   * @returns 0 when they were allowed; otherwise the time until they could be, and none was spent
+   * @returns 0 if the messages are allowed; otherwise the time until they will be, and none is spent
    */
   take(count: number, now = performance.now()): number {
     const wait = Math.max(this.full - now, 0) + (Math.min(count / this.perMinute, 1) - 1) * minute
-    // Less is an error of rounding.
+    // A shorter wait is a rounding error.
     if (wait >= 1) return wait
     this.owe(count, now)
     return 0
   }
 
-  /** Spends messages, also more than are left. */
+  /** Spends messages, even more than are left. */
   owe(count: number, now = performance.now()): void {
     this.full = Math.max(this.full, now) + count / this.perMinute * minute
   }
 }
 
-/** What a key allows. */
+/** The rights of a key. */
 export interface Rights {
   allow: ReadonlySet<Scope>
   /** Absent: every target. */
   targets?: () => readonly TargetPattern[]
-  /** The targets that it allows to those who send by this name only; none for a name that it does not have. */
+  /** Further targets that are allowed if the caller addresses them by this name; none for a name that the key does not list. */
   byName?: (name: string) => readonly TargetPattern[]
   /** Absent: no limit. */
   rate?: Rate
@@ -46,31 +46,31 @@ export interface Rights {
 export interface Usage {
   /** The time of its last request, in milliseconds since the epoch; 0 for never. */
   last: number
-  /** The address of its last request, where it is known. */
+  /** The address of its last request, if known. */
   address: string | undefined
-  /** The messages that it was allowed to send. */
+  /** The number of messages that it was allowed to send. */
   messages: number
-  /** Its requests that were refused as forbidden or too many. */
+  /** The number of requests that were refused as forbidden or too many. */
   refused: number
 }
 
 /** The caller of a request, identified by a key. */
 export class Caller {
   /**
-   * @param name that of the key, which several keys may share; `null` for the master key
-   * @param usage that of the key before, where this is a new one in its place
+   * @param name the name of the key, which several keys may share; `null` for the master key
+   * @param usage the usage of the replaced key, if this is its successor
    */
   constructor(
     readonly name: string | null, private rights: Rights,
     readonly usage: Usage = { last: 0, address: undefined, messages: 0, refused: 0 },
   ) {}
 
-  /** The caller of the key that takes the place of this one's. */
+  /** The caller of a key that replaces this one's. */
   successor(): Caller {
     return new Caller(this.name, this.rights, this.usage)
   }
 
-  /** Takes all rights away, from requests under way as well. */
+  /** Removes all rights, also from requests in flight. */
   revoke(): void {
     this.rights = { allow: new Set(), targets: () => [] }
   }
@@ -109,7 +109,7 @@ export class Caller {
   /**
    * Checks that the caller may send to a target.
    *
-   * @param platform `undefined` while the bot is not chosen: then any platform will do
+   * @param platform `undefined` while no bot is chosen: then any platform matches
    * @param asked the target in the caller's own words, which may be a name; the error repeats it
    * @throws RelayError `forbidden`
    */
@@ -118,7 +118,7 @@ export class Caller {
   }
 
   /**
-   * Checks that the caller may mention everybody, where an item does so.
+   * Checks that the caller may mention everybody, if an item does so.
    *
    * @throws RelayError `forbidden`
    */
@@ -126,7 +126,7 @@ export class Caller {
     for (const item of items) if ('userId' in item && item.userId === null) this.demand(['mention-all'])
   }
 
-  /** Whether the caller may send to a target; platform and name as for `demandTarget`, without a name directly. */
+  /** Whether the caller may send to a target. The parameters are those of `demandTarget`; without `asked`, no name is considered. */
   maySendTo(target: Target, platform: string | undefined, asked?: string): boolean {
     const { targets, byName } = this.rights
     const isCovered = (pattern: TargetPattern): boolean => fits(pattern, target, platform)
@@ -144,7 +144,7 @@ export class Caller {
     this.usage.messages += messages
   }
 
-  /** Counts further messages that an accepted one has become: the next ones wait for them. */
+  /** Counts messages that an accepted one was split into. They are always allowed, and later messages wait for them. */
   owe(messages: number): void {
     this.rights.rate?.owe(messages)
     this.usage.messages += messages

@@ -1,15 +1,15 @@
 import type { Context, Logger } from 'koishi'
 
 const day = 24 * 60 * 60 * 1000
-/** How long before its end the log warns about a key, in milliseconds. */
+/** How long before its expiry the log warns about a key, in milliseconds. */
 const notice = 7 * day
-/** How long after the start the keys are first looked at, in milliseconds: by then those are known that were made while the relay ran. */
+/** How long after the start the keys are first checked, in milliseconds: by then, the made keys are loaded. */
 const firstLook = 5_000
 
 const pattern = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/i
 
 /**
- * Reads the end of a key: a date, whose last day counts, or a date-time, both in the time zone of the process unless they name one.
+ * Reads the expiry of a key: a date, which is the last valid day, or a date-time. The time zone of the process applies by default.
  *
  * @returns the first moment after the end, in milliseconds since the epoch; `undefined` for anything else, such as a 30 February
  */
@@ -22,11 +22,11 @@ export function parseExpiry(value: unknown): number | undefined {
   return Number.isNaN(moment) ? undefined : moment
 }
 
-/** A key with its end, in milliseconds since the epoch; absent for none. */
-interface Ending { name: string, expires?: number }
+/** A key and its expiry, in milliseconds since the epoch; absent for never. */
+interface Expiring { name: string, expires?: number }
 
-/** Warns after the start and then once a day, until the context is disposed, about keys that end within a week or have ended. */
-export function announceExpiry(ctx: Pick<Context, 'setTimeout' | 'setInterval'>, keys: () => readonly Ending[], logger: Pick<Logger, 'warn'>): void {
+/** Warns about keys that have expired or expire within a week: after the start, and then daily until the context is disposed. */
+export function announceExpiry(ctx: Pick<Context, 'setTimeout' | 'setInterval'>, keys: () => readonly Expiring[], logger: Pick<Logger, 'warn'>): void {
   const announce = (): void => {
     for (const line of describeExpiry(keys(), Date.now())) logger.warn('%s', line)
   }
@@ -35,7 +35,7 @@ export function announceExpiry(ctx: Pick<Context, 'setTimeout' | 'setInterval'>,
 }
 
 /** @param now in milliseconds since the epoch */
-export function describeExpiry(keys: readonly Ending[], now: number): string[] {
+export function describeExpiry(keys: readonly Expiring[], now: number): string[] {
   return keys.flatMap(({ name, expires = Infinity }) => {
     if (expires - now >= notice) return []
     const verb = expires > now ? 'expires' : 'expired'

@@ -14,40 +14,40 @@ import { parsePatterns, toPattern } from './target-pattern'
 
 /** A key that authenticates a caller. */
 export interface Key {
-  /** SHA-256 of the key; a random one where signatures alone authenticate the caller. */
+  /** SHA-256 of the key; random if signatures alone authenticate the caller. */
   digest: Buffer
-  /** Secrets for signatures; none where only the digest of the key is known. */
+  /** Secrets for signatures; empty if only the digest of the key is known. */
   secrets: readonly string[]
   /** In milliseconds since the epoch; `Infinity` for never. */
   expires: number
   /** Whether an address may use the key. Absent: every address may. */
   isFrom?: ((address: string) => boolean) | undefined
   caller: Caller
-  /** Absent for a key without an entry, and for one that another has replaced. */
+  /** Absent for a key without an entry, and for a replaced key. */
   view?: KeyView
 }
 
-/** What its entry says of a key, without the key. */
+/** The entry of a key, without the key itself. */
 export interface KeyView {
   name: string
-  /** As they were written; absent for every target. */
+  /** As written in the entry; absent for every target. */
   targets?: readonly string[]
   allow: readonly Scope[]
   /** In milliseconds since the epoch; absent for never. */
   expires?: number
   /** In messages a minute; absent for no limit. */
   rate?: number
-  /** Addresses and ranges as they were written; absent for every address. */
+  /** Addresses and ranges as written in the entry; absent for every address. */
   from?: readonly string[]
 }
 
-/** The name of the console's page in log and records. A key of this name could see, and repeat, what is sent from there. */
+/** The name of the console's page in log and deliveries. A key of this name could see and repeat the page's messages. */
 export const consoleName = 'console'
 
-/** Stands before the names of plugins in log and records. */
+/** The prefix of plugins' names in log and deliveries. */
 const pluginPrefix = 'plugin:'
 
-/** The least length of a secret, in characters. */
+/** The shortest secret, in characters. */
 const leastLength = 16
 /** The longest name, in bytes of UTF-8. */
 const longestName = 64
@@ -57,11 +57,11 @@ const highestRate = 1_000_000
 const fieldNames = ['name', 'key', 'secret', 'targets', 'allow', 'expires', 'rate', 'from'] as const
 
 /**
- * Reads the keys beside the master key. A malformed entry is refused as a whole: without one of its fields it might allow more.
+ * Reads the keys besides the master key. A malformed entry is refused as a whole, because without one of its fields it might allow more.
  *
- * @param apiKey the master key, which no other may equal
- * @param names may stand in `targets` in the place of a target
- * @returns the valid keys, and a warning about each of the others and about rights without effect. No warning holds a secret.
+ * @param apiKey the master key, which must differ from all others
+ * @param names the names of targets, for `targets`
+ * @returns the valid keys, and warnings about invalid ones and about rights without effect. No warning contains a secret.
  */
 export function parseKeys(raw: readonly unknown[], apiKey: string, names: TargetNames): { keys: Key[], warnings: string[] } {
   const known = new Set([sha256(apiKey).toString('hex')])
@@ -84,12 +84,12 @@ export function parseKeys(raw: readonly unknown[], apiKey: string, names: Target
 /**
  * Reads an entry.
  *
- * @param known the digests of all secrets before this entry, in hexadecimal; those of a valid entry are added
- * @param takesAnyName whether `targets` may hold a name that leads nowhere now, because it was removed since the entry was made
+ * @param known the digests of all secrets up to this entry, in hexadecimal; those of a valid entry are added
+ * @param acceptsAnyName whether `targets` may contain an unknown name, because it was removed after the entry was made
  * @throws RelayError `bad-request`, without the secrets of the entry
  */
 export function parseEntry(
-  value: unknown, known: Set<string>, names: TargetNames, takesAnyName = false,
+  value: unknown, known: Set<string>, names: TargetNames, acceptsAnyName = false,
 ): { key: Key, flaw: string | undefined } {
   demand(isObject(value), 'it is no object')
   refuseFields('keys', Object.keys(value).filter(field => !fieldNames.some(each => each === field) && isSet(value[field])))
@@ -98,8 +98,8 @@ export function parseEntry(
   demand(name !== consoleName, `${JSON.stringify(consoleName)} is the name of the page in the console`)
   demand(!name.startsWith(pluginPrefix), `names that begin with ${JSON.stringify(pluginPrefix)} are those of plugins`)
   const expires = readValue('expires', value.expires, parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
-  const isFrom = readValue('from', value.from, list => readSome(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
-  const targets = readValue('targets', value.targets, list => parseTargets(list, names, takesAnyName), 'a list of targets such as group:1 or group:*, or of names for targets')
+  const isFrom = readValue('from', value.from, list => readNonEmpty(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
+  const targets = readValue('targets', value.targets, list => parseTargets(list, names, acceptsAnyName), 'a list of targets such as group:1 or group:*, or of names for targets')
   const chosen = readValue('allow', value.allow, parseScopes, `a list of some of ${scopes.join(', ')}`)
   const rate = readValue('rate', value.rate, parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
   const key = readValue('key', value.key, parseKey, `text of at least ${leastLength} characters, or sha256: and 64 hexadecimal digits`)
@@ -110,7 +110,7 @@ export function parseEntry(
   demand(!digests.some(digest => known.has(digest)) && digests[0] !== digests[1], 'its key or secret equals another one')
   for (const digest of digests) known.add(digest)
   const allow = new Set(chosen ?? defaultScopes)
-  // Only hooks have signatures: without that right a secret would check nothing.
+  // Only hooks have signatures: without that scope, a secret would have no use.
   if (!key || (secret && !chosen)) allow.add('hooks')
   const secrets = given.flatMap(({ text }) => text ?? [])
   const [words, ranges] = [readList(value.targets), readList(value.from)]
@@ -137,7 +137,7 @@ function parseName(value: unknown): string | undefined {
   return name !== '' && Buffer.byteLength(name) <= longestName && name === printable(name) ? name : undefined
 }
 
-/** A secret; its text is unknown where only its digest was given. */
+/** A secret; its text is unknown if only its digest was given. */
 interface Secret { digest: Buffer, text?: string }
 
 function parseKey(value: unknown): Secret | undefined {
@@ -151,17 +151,17 @@ function parseSecret(value: unknown): Secret | undefined {
   return secret.length >= leastLength ? { digest: sha256(secret), text: secret } : undefined
 }
 
-/** Reads a list that is not empty: an empty one would allow nothing. */
-function readSome<T>(value: unknown, parse: (words: readonly string[]) => T | undefined): T | undefined {
+/** Reads a list with at least one word: an empty one would allow nothing. */
+function readNonEmpty<T>(value: unknown, parse: (words: readonly string[]) => T | undefined): T | undefined {
   const words = readList(value) ?? []
   return words.length > 0 ? parse(words) : undefined
 }
 
-function parseTargets(value: unknown, names: TargetNames, takesAnyName: boolean): Pick<Rights, 'targets' | 'byName'> | undefined {
-  return readSome(value, words => {
+function parseTargets(value: unknown, names: TargetNames, acceptsAnyName: boolean): Pick<Rights, 'targets' | 'byName'> | undefined {
+  return readNonEmpty(value, words => {
     const parts = words.map(word => ({ word, patterns: parsePatterns(word, new Map()) }))
-    if (!parts.every(({ word, patterns }) => patterns ?? (takesAnyName || names.has(word)))) return
-    // A name stands for what it leads to at the time of a request.
+    if (!parts.every(({ word, patterns }) => patterns ?? (acceptsAnyName || names.has(word)))) return
+    // A name is resolved at the time of each request.
     return {
       targets: () => parts.flatMap(({ word, patterns }) => patterns ?? parsePatterns(word, names) ?? []),
       byName: name => {
@@ -173,7 +173,7 @@ function parseTargets(value: unknown, names: TargetNames, takesAnyName: boolean)
 }
 
 function parseScopes(value: unknown): Scope[] | undefined {
-  return readSome(value, words => {
+  return readNonEmpty(value, words => {
     const found = scopes.filter(scope => words.includes(scope))
     return words.every(word => found.some(scope => scope === word)) ? found : undefined
   })

@@ -14,11 +14,11 @@ import { Made, readEntry } from './store'
 
 /** A key that was made while the relay runs. */
 export interface MadeKey extends KeyView {
-  /** As in ISO 8601. */
+  /** In ISO 8601. */
   createdAt: string
 }
 
-/** What is shown once. */
+/** The secrets of a key, which are shown only once. */
 interface Secrets {
   key: string
   /** Checks signatures. */
@@ -27,24 +27,24 @@ interface Secrets {
 
 /** The most keys. */
 const maxKeys = 1000
-/** The longest time for which a replaced key still counts, in seconds. */
+/** The longest time for which a replaced key stays valid, in seconds. */
 const maxGrace = 7 * 24 * 60 * 60
 
-/** A name stands in a path, and in lists. */
+/** Names that fit into a path and into lists. */
 const namePattern = /^(?!\.\.?$)[^/:,\s]+$/
 
-/** The keys that are made while the relay runs. Of a key only the digest is kept. */
+/** The keys that are made while the relay runs. Only the digest of a key is stored. */
 export class MadeKeys {
   readonly made: Made
   private views: ReadonlyMap<string, MadeKey> = new Map()
-  /** The callers of the keys that count, by digest. */
+  /** The callers of the valid keys, by digest. */
   private callers: ReadonlyMap<string, Caller> = new Map()
   private readonly fixedNames: ReadonlySet<string | null>
   private readonly fixedDigests: ReadonlySet<string>
 
   /**
-   * @param fixed the keys of the settings: their names and secrets win
-   * @param names may stand for targets
+   * @param fixed the keys of the settings: their names and secrets take precedence
+   * @param names the names of targets
    */
   constructor(
     private readonly access: Access, apiKey: string, fixed: readonly Key[], private readonly names: TargetNames, logger: Pick<Logger, 'warn'>,
@@ -56,7 +56,7 @@ export class MadeKeys {
     access.replaceMade(undefined)
   }
 
-  /** Also those that the settings have taken: they do not count. */
+  /** All made keys, including those without effect because the settings use the same name or key. */
   list(): MadeKey[] {
     return [...this.views.values()]
   }
@@ -64,7 +64,7 @@ export class MadeKeys {
   /**
    * Makes a key.
    *
-   * @param fields those of an entry of the setting `keys` without `key`; with `signs`, a secret for signatures is made as well
+   * @param fields the fields of an entry of the setting `keys`, without `key`; with `signs`, a secret for signatures is made as well
    * @throws RelayError `bad-request`, which names the field; `conflict`, `store-down`
    */
   async create({ signs = false, name: givenName, ...fields }: JsonObject): Promise<Secrets & { name: string }> {
@@ -89,9 +89,9 @@ export class MadeKeys {
   }
 
   /**
-   * Replaces a key by a new one with the same rights, and its secret, if it has one, by a new one.
+   * Replaces a key, and its secret if it has one. The rights stay the same.
    *
-   * @param grace for how long the old key and its secret still count, in seconds; 0 unless given
+   * @param grace for how long the old key and its secret stay valid, in seconds; 0 by default
    * @throws RelayError `bad-request`, `not-found`, `conflict`, `store-down`
    */
   async rotate(name: string, grace: unknown = 0): Promise<Secrets> {
@@ -124,7 +124,7 @@ export class MadeKeys {
     throw new RelayError('not-found', 'no such key')
   }
 
-  /** Reads all entries, before any of them counts. */
+  /** Reads all entries, and returns a function that puts them into force. */
   private prepare(content: JsonObject): () => void {
     const known = new Set(this.fixedDigests)
     const former = new Map([...this.callers.values()].map(caller => [caller.name, caller]))
@@ -133,7 +133,7 @@ export class MadeKeys {
     const keys: Key[] = []
     for (const [name, value] of Object.entries(content)) {
       const { previous, created_at: createdAt, ...entry } = fieldsOf(value)
-      // The settings may have taken the name, or the key, perhaps under another name.
+      // The settings may have a key of the same name, or the same key under another name.
       const isTaken = this.fixedNames.has(name) || this.isFixed(entry)
       const { view, ...fresh } = readEntry(name, () => parseEntry({ ...entry, name }, isTaken ? new Set() : known, this.names, true).key)
       if (!view || typeof createdAt !== 'string') throw new RelayError('bad-request', `the entry ${quoted(name)} has no created_at`)
@@ -145,7 +145,7 @@ export class MadeKeys {
         callers.set(text, known)
         keys.push({ ...fresh, ...more, digest, caller: known })
       }
-      // Where another relay has made the key again, its rights are other ones.
+      // If another relay removed the key and made it again, the former rights do not apply.
       const isRotated = this.views.get(name)?.createdAt === createdAt
       const caller = (isRotated ? former.get(name)?.successor() : undefined) ?? fresh.caller
       add(fresh.digest, caller, { view })
@@ -172,7 +172,7 @@ function newSecret(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** The digest of a key as entries have it. */
+/** The digest of a key, as written in entries. */
 function digestOf(key: string): string {
   return `sha256:${sha256(key).toString('hex')}`
 }

@@ -6,7 +6,7 @@ import type { Ladder, Named, TargetNames } from '../message/model'
 import { parseNamed } from '../message/names'
 import { Made, readEntry } from './store'
 
-/** A name for targets, and where it comes from. */
+/** A name and its origin. */
 export interface ListedTarget {
   name: string
   named: Named
@@ -16,36 +16,36 @@ export interface ListedTarget {
 /** The most names. */
 const maxNames = 1000
 
-/** The names for targets that are made while the relay runs. */
+/** The names that are made while the relay runs. */
 export class MadeTargets {
   readonly made: Made
   private readonly fixed: TargetNames
   private own: TargetNames = new Map()
-  /** The warnings about ways that are skipped now. */
+  /** The present warnings about skipped ways. */
   private warnings = new Set<string>()
 
-  /** @param names those of the settings, which win; the others are added to it, and removed */
+  /** @param names the names of the settings, which take precedence; made names are added to this map and removed from it */
   constructor(private readonly names: Map<string, Named> & { isIncomplete?: boolean }, private readonly logger: Pick<Logger, 'warn'>) {
     this.fixed = new Map(names)
     names.isIncomplete = true
     this.made = new Made('targets', content => this.prepare(content), logger)
   }
 
-  /** All names, those of the settings first; also those that the settings have taken, which do not count. */
+  /** All names, those of the settings first, including made ones without effect because the settings use the same name. */
   list(): ListedTarget[] {
     const listOf = (names: TargetNames, source: ListedTarget['source']): ListedTarget[] => [...names].map(([name, named]) => ({ name, named, source }))
     return [...listOf(this.fixed, 'settings'), ...listOf(this.own, 'made')]
   }
 
   /**
-   * Makes a name, or has it lead elsewhere. Where an HTTP address has `secret: true`, it keeps the secret that it has.
+   * Makes or changes a name. An HTTP address with `secret: true` keeps its present secret.
    *
-   * @returns it, and whether it is a new one
+   * @returns the name, and whether it is new
    * @throws RelayError `bad-request`, which names the field; `conflict`, `store-down`
    */
   async put(name: string, value: unknown): Promise<{ listed: ListedTarget, isNew: boolean }> {
     const whole = withSecrets(value, this.own.get(name)?.first)
-    // A name cannot be one of its own ways.
+    // Without the name itself, which must not be one of its own ways.
     const named = parseNamed(name, whole, new Map([...this.names].filter(([other]) => other !== name)))
     let isNew = false
     await this.made.change(content => {
@@ -70,7 +70,7 @@ export class MadeTargets {
     if (this.fixed.has(name)) throw new RelayError('conflict', 'this name is in the settings of the relay: change it there')
   }
 
-  /** Reads all names, before any of them counts. */
+  /** Reads all names, and returns a function that puts them into force. */
   private prepare(content: JsonObject): () => void {
     const own = new Map(Object.entries(content).map(([name, value]) => [name, readEntry(name, () => parseNamed(name, value))]))
     return () => {
@@ -82,7 +82,7 @@ export class MadeTargets {
     }
   }
 
-  /** Says which names have a way that leads nowhere since something was removed or changed. */
+  /** Warns about names with a way that was removed, or no longer leads to a single chat. */
   private warn(): void {
     const found = [...this.names].flatMap(([name, named]) => skippedWays(named, this.names).map(way => (
       `targets: ${JSON.stringify(name)} skips a way: ${JSON.stringify(way)} is gone, or leads to more than one chat`
@@ -93,9 +93,9 @@ export class MadeTargets {
 }
 
 /**
- * Puts the secrets of HTTP addresses where `secret: true` stands for them, as in what is listed.
+ * Replaces `secret: true` of HTTP addresses, as in listed names, by their present secrets.
  *
- * @throws RelayError `bad-request` where an address has none
+ * @throws RelayError `bad-request` if an address has no secret yet
  */
 function withSecrets(value: unknown, before: Ladder | undefined): unknown {
   if (!isObject(value) || !Array.isArray(value.first)) return value

@@ -3,8 +3,8 @@ import { BlockList, isIP } from 'node:net'
 import { RelayError } from '../errors'
 
 /**
- * What a request gives as a key: as `Authorization: Bearer` (RFC 6750), as `X-API-Key`, or as both. They are bytes, as Node.js hands
- * those of headers over as latin1.
+ * The keys in the headers of a request: `Authorization: Bearer` (RFC 6750), `X-API-Key`, or both. They are returned as bytes, because
+ * Node.js decodes headers as latin1.
  */
 export function credentialsOf(headers: IncomingHttpHeaders): Buffer[] {
   const { authorization = '', 'x-api-key': bare } = headers
@@ -13,10 +13,10 @@ export function credentialsOf(headers: IncomingHttpHeaders): Buffer[] {
 }
 
 /**
- * What the query of a request gives as a key under a name; nothing where it is left out or empty.
+ * The key in a query parameter; nothing if the parameter is absent or empty.
  *
- * @param code of the failure
- * @throws RelayError where it stands there with different values: nobody can tell which of them is meant
+ * @param code the code of the failure
+ * @throws RelayError if the parameter has several different values: it is unclear which of them is meant
  */
 export function queryCredentialsOf(query: URLSearchParams, name: string, code: 'unauthorized' | 'forbidden'): Buffer[] {
   const [given, ...others] = new Set(query.getAll(name).filter(Boolean))
@@ -29,10 +29,10 @@ export function queryCredentialsOf(query: URLSearchParams, name: string, code: '
 }
 
 /**
- * The address that a request comes from, `undefined` when it is not known.
+ * The address of the caller; `undefined` if it is unknown.
  *
- * @param trustedProxies how many entries of `X-Forwarded-For` count, from its right: each proxy adds one, and what stands further left
- *   may be anything that the caller has written. With fewer entries the request did not come through all of them.
+ * @param trustedProxies the number of proxies, and so of trusted entries of `X-Forwarded-For`, from the right: each proxy adds one, and
+ *   entries further left may be forged by the caller. With fewer entries, the request did not come through all proxies.
  */
 export function addressOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>, trustedProxies: number): string | undefined {
   const { 'x-forwarded-for': forwarded } = headers
@@ -42,7 +42,7 @@ export function addressOf({ headers, socket }: Pick<IncomingMessage, 'headers' |
   return plainAddress(entry.replace(/^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2'))
 }
 
-/** Normalises an address for comparison and log: without a zone, and an IPv4 address within IPv6 as IPv4; `undefined` for anything else. */
+/** Normalises an IP address for comparison and log: no zone, and IPv4 within IPv6 becomes IPv4; `undefined` for anything else. */
 export function plainAddress(text: string): string | undefined {
   const address = text.replace(/%.*$/s, '').replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
   return isIP(address) > 0 ? address : undefined
@@ -51,7 +51,7 @@ export function plainAddress(text: string): string | undefined {
 /**
  * Reads addresses and ranges in CIDR notation, such as `10.0.0.0/8` or `2001:db8::/32`.
  *
- * @returns whether a plain address is one of them; `undefined` when an element of the list is neither
+ * @returns a function that tells whether they contain a plain address; `undefined` if an element of the list is neither
  */
 export function parseRanges(list: readonly string[]): ((address: string) => boolean) | undefined {
   const ranges = new BlockList()

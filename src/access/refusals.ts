@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 
-/** How long further refusals of an address are not logged, in milliseconds. */
+/** How long the log omits further refusals of an address, in milliseconds. */
 const silence = 60_000
-/** The most addresses that are told apart. All others together count as one. */
+/** The most addresses that are counted separately. All others together count as one. */
 const maxAddresses = 1000
-/** How many doors are remembered, and how long a name they may have: what callers write may stand in it. */
+/** The most doors, and the longest name of one: the name may contain text of the caller. */
 const most = { doors: 100, letters: 100 }
 
 /** The last refused request of a door. */
@@ -18,15 +18,15 @@ interface LastRefusal {
 export class Refusals {
   private readonly counted = new Map<string, number>()
   private readonly lastOf = new LRUCache<string, LastRefusal>({ max: most.doors })
-  /** The address that was logged first comes first. */
+  /** The addresses in the order of their last log line, oldest first. */
   private readonly addresses = new Map<string, { logged: number, silent: number }>()
 
-  /** The number of refusals for each reason. */
+  /** The number of refusals per reason. */
   get counts(): ReadonlyMap<string, number> {
     return this.counted
   }
 
-  /** The last refusal of each door, so that somebody who sets up a caller sees why its calls do nothing. */
+  /** The last refusal of each door, which tells why the calls of a new caller fail. */
   get last(): Iterable<[door: string, refusal: LastRefusal]> {
     return this.lastOf.entries()
   }
@@ -34,8 +34,8 @@ export class Refusals {
   /**
    * Notes why a door refused a request.
    *
-   * @param door as records have it, such as `hooks/github`
-   * @param reason fit for the log
+   * @param door its name as in deliveries, such as `hooks/github`
+   * @param reason the text for the log
    */
   note(door: string, reason: string): void {
     if (door.length <= most.letters) this.lastOf.set(door, { at: Date.now(), reason })
@@ -45,7 +45,7 @@ export class Refusals {
    * Counts a refusal.
    *
    * @param now milliseconds on the monotonic clock
-   * @returns how many refusals of the address had no line since its last one; `undefined` when this one has none either
+   * @returns the number of refusals of the address omitted since its last log line; `undefined` if this one is omitted, too
    */
   add(reason: string, address: string, now = performance.now()): number | undefined {
     this.counted.set(reason, (this.counted.get(reason) ?? 0) + 1)

@@ -1,10 +1,10 @@
-/** What a key may be allowed to do. */
+/** The permissions that a key can have. */
 export const scopes = ['send', 'upload', 'hooks', 'onebot', 'mention-all', 'read', 'manage'] as const
-/** Nobody can allow a key `admin`: it could make itself any other key. */
+/** `admin` cannot be given to a key, because such a key could make itself any other key. */
 export type Scope = typeof scopes[number] | 'admin'
 
-/** The scopes of the master key, and of what is lent to a part of the plugin. */
+/** The scopes of the master key, and of the keys that parts of the plugin borrow. */
 export const allScopes: readonly Scope[] = [...scopes, 'admin']
 
-/** The scopes of a key that names none. */
+/** The scopes of a key without `allow`. */
 export const defaultScopes: readonly Scope[] = ['send', 'upload', 'read']

@@ -14,33 +14,33 @@ declare module 'koishi' {
   }
 }
 
-/** What can be made while the relay runs. */
+/** The kinds of entries that can be made while the relay runs. */
 type Name = 'keys' | 'targets'
 
-/** Entries by their names, and a number that grows with each change. */
+/** Entries by name, and a version that grows with each change. */
 interface Stored {
   content: JsonObject
   version: number
 }
 
-/** Where entries are kept that were made while the relay runs. Its methods throw a RelayError that names the cause. */
+/** Stores the entries that were made while the relay runs. Its methods throw a RelayError that names the cause. */
 interface Store {
-  /** Whether other relays write there as well. */
+  /** Whether other relays use the same store. */
   readonly isShared: boolean
-  /** @returns `undefined` where nothing was ever written */
+  /** @returns `undefined` if nothing was ever written */
   read: () => Promise<Stored | undefined>
-  /** @returns `false` where another relay has written since this version */
+  /** Optimistic lock. @returns `false` if another relay has written since this version */
   write: (content: JsonObject, version: number) => Promise<boolean>
 }
 
-/** How often the writes of other relays are looked for, in milliseconds. */
+/** How often the relay looks for changes of other relays, in milliseconds. */
 const lookInterval = 1_000
 /** How long a database may take for a statement, in milliseconds. */
 const statementTimeout = 8_000
 
 const table = 'message_relay_made'
 
-/** A file in the data folder, for its owner only. */
+/** A file in the data folder, accessible to its owner only. */
 class FileStore implements Store {
   readonly isShared = false
   private readonly path: string
@@ -67,9 +67,9 @@ class FileStore implements Store {
     }
   }
 
-  private failure(deed: string, error: unknown): RelayError {
-    const remedy = deed === 'read' ? 'repair or remove it, then load the plugin again' : 'make the data folder writable, and free some space'
-    return new RelayError('store-down', `${this.name}.json in the data folder cannot be ${deed} (${error instanceof SyntaxError ? 'it is no JSON object' : codeOf(error)}): ${remedy}`)
+  private failure(operation: string, error: unknown): RelayError {
+    const remedy = operation === 'read' ? 'repair or remove it, then load the plugin again' : 'make the data folder writable, and free some space'
+    return new RelayError('store-down', `${this.name}.json in the data folder cannot be ${operation} (${error instanceof SyntaxError ? 'it is no JSON object' : codeOf(error)}): ${remedy}`)
   }
 }
 
@@ -116,24 +116,24 @@ class TableStore implements Store {
   }
 }
 
-/** Entries of one kind that were made while the relay runs. They are changed one after the other, and count once they are kept. */
+/** The made entries of one kind. Changes are made one after the other, and take effect once they are stored. */
 export class Made {
   private store: Store | undefined
-  /** What counts until something is written to the store. */
+  /** The store whose entries apply until the first write to `store`. */
   private earlier: Store | undefined
   private state: Stored | undefined
-  /** Why nothing can be changed. */
-  private flaw: string | undefined = 'what was made while the relay ran is not read yet: try again later'
+  /** The reason why nothing can be changed. */
+  private problem: string | undefined = 'what was made while the relay ran is not read yet: try again later'
   private readonly mutex = new Mutex()
   private refreshing: Promise<void> | undefined
 
-  /** @param prepare reads entries, and returns what puts them into force. @throws RelayError where they are not what they should be */
+  /** @param prepare reads entries and returns a function that puts them into force; throws a RelayError if they are malformed */
   constructor(readonly name: Name, private readonly prepare: (content: JsonObject) => () => void, private readonly logger: Pick<Logger, 'warn'>) {}
 
   /**
    * Begins to use a store.
    *
-   * @param earlier what counts until something is written to the store
+   * @param earlier the store whose entries apply until the first write to `store`
    */
   open(store: Store, earlier?: Store): Promise<void> {
     return this.mutex.run('', () => {
@@ -144,7 +144,7 @@ export class Made {
     })
   }
 
-  /** Puts into force what other relays have written. One look at a time: a change would wait for all that a slow database has to answer. */
+  /** Applies the changes of other relays. One read at a time, because a change would have to wait for all reads of a slow database. */
   refresh(): Promise<void> {
     this.refreshing ??= this.mutex.run('', () => this.load()).finally(() => {
       this.refreshing = undefined
@@ -155,14 +155,14 @@ export class Made {
   /**
    * Changes the entries.
    *
-   * @param edit is called again where another relay was faster
-   * @throws RelayError those of `edit` and `prepare`, `store-down`
+   * @param edit returns the new entries; called again if another relay was faster
+   * @throws RelayError the errors of `edit` and `prepare`, `store-down`
    */
   change(edit: (content: JsonObject) => JsonObject): Promise<void> {
     return this.mutex.run('', async () => {
       for (;;) {
-        const { store, state, flaw } = this
-        if (!store || !state || flaw !== undefined) throw new RelayError('store-down', flaw)
+        const { store, state, problem } = this
+        if (!store || !state || problem !== undefined) throw new RelayError('store-down', problem)
         const content = edit(state.content)
         const apply = this.prepare(content)
         if (await store.write(content, state.version)) {
@@ -182,20 +182,20 @@ export class Made {
       const found = await store.read() ?? { content: (this.state ?? await this.earlier?.read())?.content ?? {}, version: 0 }
       if (found.version !== this.state?.version) this.prepare(found.content)()
       this.state = found
-      this.flaw = undefined
+      this.problem = undefined
     } catch (error) {
       const { message } = RelayError.from(error)
-      // What a database gave before stays in force until it answers again.
+      // The last entries of a database stay in force until it answers again.
       const damage = store.isShared && this.state ? 'cannot be changed, those known go on' : 'cannot be used'
-      if (message !== this.flaw) this.logger.warn('%s', `${this.name} that were made while the relay ran ${damage}: ${message}`)
-      this.flaw = message
-      // A file stays as it is. That of a database is asked for again.
+      if (message !== this.problem) this.logger.warn('%s', `${this.name} that were made while the relay ran ${damage}: ${message}`)
+      this.problem = message
+      // A broken file disables all its entries; a database is read again.
       if (!store.isShared) this.prepare({})()
     }
   }
 }
 
-/** Has entries kept in the database of the bot where that is a server, which other relays may share, and otherwise in the data folder. */
+/** Stores entries in the database of the bot if that is a server, which other relays may share; otherwise in the data folder. */
 export function openStores(ctx: Context, dataDir: string, all: readonly Made[]): void {
   ctx.on('ready', async () => {
     if (loadedPlaces(unwrap(ctx.registry)).includes('server')) return
@@ -211,7 +211,7 @@ export function openStores(ctx: Context, dataDir: string, all: readonly Made[]):
 }
 
 /**
- * Reads an entry that was kept.
+ * Reads a stored entry.
  *
  * @throws RelayError `bad-request`, which names the entry
  */
@@ -224,7 +224,7 @@ export function readEntry<T>(name: string, read: () => T): T {
 }
 
 function parse(text: string): JsonObject {
-  // Editors of Windows begin a file with a byte order mark.
+  // Windows editors put a byte order mark at the start of a file.
   const content: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
   if (!isObject(content)) throw new SyntaxError('it is no object')
   return content

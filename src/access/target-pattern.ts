@@ -6,14 +6,14 @@ import { readAddress, toPlatform } from '../message/target'
 export interface TargetPattern extends Target { platform?: string }
 
 /**
- * Reads a target of a key: `*` for all, a target with stars or without, or a name.
+ * Reads a target of a key: `*` for all, a target with or without stars, or a name.
  *
  * @returns its patterns, `undefined` for anything else
  */
 export function parsePatterns(text: string, names: TargetNames): TargetPattern[] | undefined {
   if (text === '*') return [{ kind: 'group', id: '*' }, { kind: 'private', id: '*' }]
   const address = readAddress(text)
-  // Where a message goes counts, not through which account.
+  // A key is confined by target and platform, not by the sending account.
   if (address?.selfId !== undefined) return
   return (address ? [address] : names.get(text)?.addresses)?.map(toPattern)
 }
@@ -25,7 +25,7 @@ export function toPattern({ target, platform }: Address): TargetPattern {
 /**
  * Whether a pattern covers a target.
  *
- * @param platform of the target; `undefined` while it is unknown, and then any will do
+ * @param platform the platform of the target; `undefined` while it is unknown, which matches any
  */
 export function fits({ kind, id, platform: on }: TargetPattern, target: Target, platform: string | undefined): boolean {
   const isThere = on === undefined || platform === undefined || matchesGlob(on, toPlatform(platform))
