@@ -11,43 +11,43 @@ import { hasBody, readFields, readJson } from './body'
 import { toIso } from './queues'
 import { route, type Exchange, type Route, type Success } from './routes'
 
-/** What the routes need of the plugin. */
+/** The parts of the plugin that the routes need. */
 export interface AdminOptions {
   access: Pick<Access, 'usage'>
   /** The keys of the settings. */
   fixedKeys: readonly KeyView[]
   madeKeys: MadeKeys
   targets: MadeTargets
-  /** All that count. */
+  /** All names in force, of the settings and made ones. */
   names: TargetNames
   relay: Pick<Relay, 'standsBehind'>
 }
 
-/** Of a body. */
+/** The bounds of a body. */
 const limits = { maxSize: 64 * 1024 }
 
 /**
- * `GET` and `POST /keys`, `POST /keys/<name>/rotate`, `DELETE /keys/<name>`: the keys beside the master key. `GET /targets`, `PUT` and
- * `DELETE /targets/<name>`: the names for targets.
+ * `GET` and `POST /keys`, `POST /keys/<name>/rotate`, `DELETE /keys/<name>`: the keys besides the master key. `GET /targets`, `PUT` and
+ * `DELETE /targets/<name>`: the names of targets.
  */
 export function adminRoutes(options: AdminOptions): Route[] {
   const { access, fixedKeys, madeKeys, targets, names, relay } = options
 
-  /** What a key that was made now is like. */
+  /** Views a key that was just made or rotated. */
   const show = (name: string): object => {
     const made = madeKeys.list().find(each => each.name === name)
     return made ? viewKey(made, access.usage()) : {}
   }
 
-  /** A route that changes something. */
+  /** Makes a route that changes something. */
   const change = (
-    method: Route['method'], path: string, deed: (name: string, exchange: Exchange) => Promise<Success & { change: string }>,
+    method: Route['method'], path: string, action: (name: string, exchange: Exchange) => Promise<Success & { change: string }>,
   ): Route => route(method, path, ['admin'], exchange => {
-    // The relay that is active would not know of the change at once.
+    // The active relay would notice the change only later.
     if (relay.standsBehind !== undefined) {
       throw new RelayError('standby', 'another relay works the database of this bot, and this one stands by: make changes there')
     }
-    return deed(exchange.params.name ?? '', exchange)
+    return action(exchange.params.name ?? '', exchange)
   })
 
   return [
@@ -63,7 +63,7 @@ export function adminRoutes(options: AdminOptions): Route[] {
     }),
     change('POST', '/keys/:name/rotate', async (name, exchange) => {
       const { grace, ...others } = readFields(hasBody(exchange) ? await readJson(exchange, limits) : {})
-      // Without the grace that was meant, the old key would end at once.
+      // With a misspelt `grace`, the old key would end at once.
       demand(Object.keys(others).length === 0, 'the body may have grace only')
       const secrets = await madeKeys.rotate(name, grace)
       return { data: { ...show(name), ...secrets }, change: `the key ${JSON.stringify(name)} was replaced by a new one` }
@@ -89,7 +89,7 @@ export function adminRoutes(options: AdminOptions): Route[] {
   ]
 }
 
-/** @param isWhole whether HTTP addresses are shown with their path and query, which may be secret */
+/** @param isWhole whether HTTP addresses show their path and query, which may be secret */
 function viewTarget({ name, named, source }: ListedTarget, names: TargetNames, isWhole: boolean): object {
   const { addresses, lang, first, policy } = named
   const { digest, quiet } = policy ?? {}

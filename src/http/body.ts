@@ -6,10 +6,10 @@ import { onAbort } from '../lib/async'
 import { excessOfJson, parseJson } from '../lib/json'
 import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 
-/** A request whose body is still to be read. */
+/** A request before its body is read. */
 export interface Received {
   readonly request: IncomingMessage
-  /** The body as text, where another plugin of the bot has read it already: what was multipart is JSON of its fields. */
+  /** The body as text, if another plugin of the bot has read it already; a multipart body is then JSON of its fields. */
   readonly parsedBody: string | undefined
   /** Aborted when the relay stops. */
   readonly stop: AbortSignal
@@ -19,11 +19,11 @@ export interface Received {
 export interface BodyLimits {
   /** In bytes. */
   maxSize: number
-  /** How long all of it may take to arrive, in milliseconds; a minute unless given. */
+  /** How long the whole body may take to arrive, in milliseconds; a minute by default. */
   timeout?: number
 }
 
-/** From this size on, in bytes, the event loop gets a turn after a body was parsed. */
+/** After parsing a larger body, in bytes, the event loop gets a turn. */
 const large = 64 * 1024
 
 /** The most fields of a form. */
@@ -37,19 +37,19 @@ export function hasBody({ request: { headers } }: Received): boolean {
   return Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
 }
 
-/** For a form where JSON is read: curl and the libraries of most languages make one of files. */
+/** The error for a form in place of JSON: curl and the libraries of most languages send files as a form. */
 const formRule = 'the body must be JSON: send a text, or a form with files, to /send/<target>'
 
-// cmd knows no single quotes, and `>` of PowerShell 5.1 writes UTF-16.
+// Also as Windows shells pass it on: cmd keeps single quotes as text, and `>` of PowerShell 5.1 writes UTF-16.
 const meantAsObject = /^(?:\s*'?\{|\xff\xfe)/
-// cmd and PowerShell 5.1 take the double quotes out of an argument.
+// cmd and PowerShell 5.1 remove the double quotes from an argument.
 const withoutQuotes = /^\s*'?\{\s*(?:\\"|\w+\s*:)/
 const quoteRule = 'invalid json: its double quotes are missing, which shells of Windows take away: save it as a file, and send that with -d "@file"'
 
 /**
  * Reads a body as JSON (RFC 8259), whatever its Content-Type.
  *
- * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and those of {@link readBody}
+ * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and the errors of {@link readBody}
  */
 export async function readJson(received: Received, limits: BodyLimits): Promise<unknown> {
   const source = await readBody(received, limits)
@@ -60,7 +60,7 @@ export async function readJson(received: Received, limits: BodyLimits): Promise<
     const isForm = /^\s*(?:multipart\/form-data|application\/x-www-form-urlencoded)/i.test(type)
     throw isForm && !meantAsObject.test(source.toString('latin1', 0, 64)) ? new RelayError('invalid-json', formRule) : error
   } finally {
-    // Reading the parsed body takes about as long again.
+    // The caller needs about as long again to read the parsed body.
     if (source.length > large) await yieldToOthers()
   }
 }
@@ -68,8 +68,8 @@ export async function readJson(received: Received, limits: BodyLimits): Promise<
 /**
  * Parses bytes as JSON.
  *
- * @param maxValues the most values; that of a request to send unless given
- * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and for what is not UTF-8
+ * @param maxValues the most values; by default the limit of a request to send
+ * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and for bytes that are not UTF-8
  */
 export function parseBytes(source: Buffer, maxValues?: number): unknown {
   const excess = excessOfJson(source, maxValues)
@@ -80,13 +80,13 @@ export function parseBytes(source: Buffer, maxValues?: number): unknown {
   return value
 }
 
-/** The fields of a body; null means absent. @throws RelayError `bad-request` */
+/** Reads the fields of a body, without those that are null. @throws RelayError `bad-request` */
 export function readFields(body: unknown): JsonObject {
   demand(isObject(body), 'the body must be a JSON object')
   return withoutNull(body)
 }
 
-/** Whether bytes are a JSON object, whatever their type says: many a script sends one and calls it something else. */
+/** Whether bytes look like a JSON object. Many scripts send one with a wrong Content-Type. */
 export function looksLikeObject(bytes: Buffer): boolean {
   return /^\s*\{/.test(bytes.toString('utf8', 0, 64))
 }
@@ -104,7 +104,7 @@ export function parseFields(form: string): JsonObject {
 /**
  * Checks that a body can be read as a stream of plain bytes.
  *
- * @throws RelayError `internal` where another plugin has read it, `unsupported-type` where it is compressed
+ * @throws RelayError `internal` if another plugin has read the body, `unsupported-type` if it is compressed
  */
 export function demandUnread({ request, parsedBody }: Received): void {
   if (parsedBody !== undefined) {
@@ -113,18 +113,18 @@ export function demandUnread({ request, parsedBody }: Received): void {
   refuseEncoding(request)
 }
 
-/** A compressed body (RFC 9110, section 8.4) is refused: nothing here decompresses one. */
+/** Refuses a compressed body (RFC 9110, section 8.4), because the relay does not decompress. */
 function refuseEncoding({ headers }: IncomingMessage): void {
   if (/^(?:identity)?$/i.test(headers['content-encoding'] ?? '')) return
   throw new RelayError('unsupported-type', 'compressed bodies are not accepted: send the body as it is, without a Content-Encoding')
 }
 
 /**
- * Reads a body whole. After a failure the rest of it is still to be read, see {@link discardBody}.
+ * Reads a whole body. After a failure, its rest must still be read, see {@link discardBody}.
  *
- * @param received its `stop` may have a RelayError as another reason to end
- * @throws RelayError `unsupported-type` where it is compressed, `too-large`, `too-slow`, `stopping`, the reason of `stop`, or
- *   `bad-request` when the client goes away in the middle
+ * @param received if its `stop` is aborted with a RelayError, the read fails with that error
+ * @throws RelayError `unsupported-type` if the body is compressed, `too-large`, `too-slow`, `stopping`, the reason of `stop`, or
+ *   `bad-request` if the client disconnects in the middle
  */
 export async function readBody({ request, parsedBody, stop }: Received, { maxSize, timeout = 60_000 }: BodyLimits): Promise<Buffer> {
   if (parsedBody !== undefined) return Buffer.from(parsedBody)
@@ -144,7 +144,7 @@ export async function readBody({ request, parsedBody, stop }: Received, { maxSiz
         chunks.push(chunk)
         if (size > maxSize) reject(tooLarge(maxSize))
       }
-      // A request closes after its last byte too.
+      // A complete request also emits `close`, after its last byte.
       request.on('data', collect).once('close', resolve)
     })
   } finally {
@@ -157,8 +157,8 @@ export async function readBody({ request, parsedBody, stop }: Received, { maxSiz
 }
 
 /**
- * Reads and throws away the rest of a refused body, so that the client gets its answer and can go on using the connection. A rest of
- * more than 64 MiB, or of more than 30 seconds, is cut off together with the connection.
+ * Reads and discards the rest of a refused body, so that the client gets its answer and can keep the connection. A rest of more than
+ * 64 MiB, or of more than 30 seconds, ends the connection.
  */
 export function discardBody(request: IncomingMessage, { maxSize = 64 * 1024 * 1024, timeout = 30_000 }: Partial<BodyLimits> = {}): void {
   if (!request.complete && !request.destroyed) {
@@ -168,7 +168,7 @@ export function discardBody(request: IncomingMessage, { maxSize = 64 * 1024 * 10
       size += chunk.length
       if (size > maxSize) request.destroy()
     })
-    request.on('error', () => { /* The connection is gone, and with it the rest of the body. */ })
+    request.on('error', () => { /* The connection is closed: there is nothing left to discard. */ })
     request.once('close', () => clearTimeout(timer))
   }
   request.resume()

@@ -4,7 +4,7 @@ import { toPlatform } from '../message/target'
 import type { Contact, Inquiries } from '../relay/relay'
 import { route, type Route } from './routes'
 
-/** `GET /contacts`: the groups and friends of a bot by their names, as far as the key may send to them. */
+/** `GET /contacts`: the groups and friends of a bot to which the key may send, with their names. */
 export function contactsRoute(inquiries: Inquiries): Route {
   return route('GET', '/contacts', ['send', 'hooks', 'onebot'], async ({ caller, query }) => {
     const { platform, id: selfId } = inquiries.sender(readValue('bot', query.get('bot'), parseBot, '<platform>:<self_id>') ?? {})

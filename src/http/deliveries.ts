@@ -14,33 +14,33 @@ import { toIso, viewState, type ShownState, type Waits } from './queues'
 import { route, type Exchange, type Route } from './routes'
 
 const maxLimit = 1000
-/** What says which deliveries are wanted. */
+/** The query parameters that filter deliveries. */
 const filters = ['state', 'target', 'door', 'text', 'key', 'since', 'until', 'before', 'limit']
-/** The states of which deliveries can be sent again. */
+/** The states in which a delivery can be retried. */
 const retryable = states.filter(isRetryable)
 const minute = 60_000
 const hour = 60 * minute
-/** How many hours are counted at most: a week. */
+/** The most hours of counts: a week. */
 const maxHours = 168
 const maxDays = 90
-/** The states by which deliveries can be listed: what is scheduled is queued for the relay itself. */
+/** The states by which deliveries can be filtered. Internally, a scheduled delivery is queued. */
 const shownStates = [...states, 'scheduled'] as const
-/** How many deliveries are read at once: other requests get their turn in between. */
-const stretch = 50
-/** The length of the deliveries of one answer from which on the rest is left to the next, in characters of JSON. */
+/** How many deliveries are read at once. Other requests get a turn in between. */
+const chunk = 50
+/** The size of a page, in characters of JSON: once it is reached, the rest goes to the next page. */
 const maxPage = 4 * 1024 * 1024
 
 /**
  * `GET /deliveries`, `GET /deliveries/counts`, `POST /deliveries/retry`, `GET` and `DELETE /deliveries/<id>`,
  * `POST /deliveries/<id>/retry`, `GET /deliveries/<id>/items` and `GET /deliveries/<id>/items/<index>`.
  *
- * @param names those that may stand for targets
- * @param prefix stands before the paths of the plugin
+ * @param names the names of targets
+ * @param prefix the prefix of the plugin's paths
  */
 export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdraw'> & Waits, names: TargetNames, uploads: UploadStore, prefix: string): Route[] {
   return [
     route('GET', '/deliveries/counts', ['read', 'manage'], async ({ caller, query }) => {
-      const filter = withinReach({ ...parseFilter(query, names), states: undefined }, caller.confinedTo)
+      const filter = confine({ ...parseFilter(query, names), states: undefined }, caller.confinedTo)
       const days = readValue('days', query.get('days'), upTo(maxDays), `a number from 1 to ${maxDays}`)
       const length = days === undefined ? hour : 24 * hour
       const count = days ?? readValue('hours', query.get('hours'), upTo(maxHours), `a number from 1 to ${maxHours}`) ?? 24
@@ -56,7 +56,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       return { data: { ...days === undefined ? { hours: named } : { days: named }, states } }
     }),
     route('GET', '/deliveries', ['read', 'manage'], async ({ caller, query, response }) => {
-      const { deliveries, next } = await readPage(relay, withinReach(parseFilter(query, names), caller.confinedTo), wantedOf(query))
+      const { deliveries, next } = await readPage(relay, confine(parseFilter(query, names), caller.confinedTo), stateFilterOf(query))
       if (next !== undefined) {
         const rest = new URLSearchParams(query)
         rest.set('before', next)
@@ -79,7 +79,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
           await retry(relay, caller, delivery)
         } catch (error) {
           const { code, status, message: msg } = RelayError.from(error)
-          // What is wrong with the relay is wrong with all of them.
+          // A failure of the relay itself would repeat for all the others.
           if (status >= 500 && code !== 'unsent') throw error
           skipped.push({ id: delivery.id, msg })
         }
@@ -92,7 +92,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       const { confinedTo } = exchange.caller
       const history = await relay.history()
       const delivery = await history.get(idOf(exchange))
-      // As if there were none.
+      // The answer does not reveal that the delivery exists.
       if (confinedTo !== undefined && delivery.caller !== confinedTo) throw new RelayError('not-found')
       return { data: view(delivery, await history.withContent([delivery.id]), relay) }
     }),
@@ -120,29 +120,29 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
 }
 
 /**
- * Has the rest of a delivery sent again.
+ * Sends the rest of a delivery again.
  *
- * @throws RelayError `forbidden`, `rate-limited`, or why it cannot be
+ * @throws RelayError `forbidden`, `rate-limited`, or the reason why it cannot be retried
  */
 async function retry(relay: Pick<Relay, 'retry'>, caller: Caller, { id, target, bot, flow }: Delivery): Promise<void> {
-  // By a name with several ways, a key may send where it may not directly.
+  // By a name with several ways, a key may reach targets that it may not address directly.
   const asked = flow.route?.name ?? writeTarget(target)
   for (const way of flow.route?.rungs ?? [{ target, platform: platformOf(bot) }]) caller.demandTarget(way.target, way.platform, asked)
   let isSpent = false
   await relay.retry(id, (way, items) => {
     caller.demandTarget(way.target, way.platform, asked)
     caller.demandMentions(items)
-    // It is asked again where the delivery has changed meanwhile.
+    // This check is repeated if the delivery has changed meanwhile; the messages count only once.
     if (!isSpent) caller.spend(items.length)
     isSpent = true
   })
 }
 
 /**
- * Reads as many deliveries as fit one answer.
+ * Reads one page of deliveries.
  *
- * @param isWanted whether one that is shown with this state is listed; all are unless given
- * @returns with the ID before which it goes on, unless there are no more
+ * @param isWanted whether a delivery with this shown state is listed; by default all are
+ * @returns the deliveries, and if there are more, the ID before which the next page starts
  */
 async function readPage(
   relay: Pick<Relay, 'history'> & Waits, { limit, ...filter }: ListFilter, isWanted?: (state: ShownState) => boolean,
@@ -151,8 +151,8 @@ async function readPage(
   const deliveries: object[] = []
   let length = 0
   for (let from = filter; ;) {
-    const wanted = isWanted ? stretch : Math.min(stretch, limit - deliveries.length)
-    // One more than is wanted tells whether there are more.
+    const wanted = isWanted ? chunk : Math.min(chunk, limit - deliveries.length)
+    // One more than needed, to see whether there are more.
     const found = await history.list({ ...from, limit: wanted + 1 })
     const kept = await history.withContent(found.map(({ id }) => id))
     for (const [index, delivery] of found.slice(0, wanted).entries()) {
@@ -169,8 +169,8 @@ async function readPage(
   }
 }
 
-/** A filter without the deliveries of others, where the caller may not see them. */
-function withinReach(filter: ListFilter, confinedTo: string | undefined): ListFilter {
+/** Confines a filter to the deliveries of one key, if the caller may see only those. */
+function confine(filter: ListFilter, confinedTo: string | undefined): ListFilter {
   if (confinedTo === undefined) return filter
   const isForeign = filter.caller !== undefined && filter.caller !== confinedTo
   return { ...filter, caller: confinedTo, ...isForeign && { states: [] } }
@@ -179,7 +179,7 @@ function withinReach(filter: ListFilter, confinedTo: string | undefined): ListFi
 /**
  * A delivery as callers see it.
  *
- * @param kept the IDs of deliveries whose content is kept
+ * @param kept the IDs of deliveries whose content is retained
  */
 function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Waits): { state: ShownState, [field: string]: unknown } {
   const { id, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, flow, summary } = delivery
@@ -211,7 +211,7 @@ function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Waits): { st
   }
 }
 
-/** The results of items as callers see them, without those that are not known yet. */
+/** The known results of items, as callers see them. */
 export function viewResults(results: Results): object[] {
   return results.flatMap((result, index) => {
     if (!result) return []
@@ -220,7 +220,7 @@ export function viewResults(results: Results): object[] {
   })
 }
 
-/** How a delivery went on with its thread, and which ways it went before the present one. */
+/** How a delivery continued its thread, and which ways were tried before the present one. */
 export function viewFlow(delivery: Delivery): { thread?: string, route?: object[] } {
   const thread = threadDeedOf(delivery)
   const { past = [] } = delivery.flow.route ?? {}
@@ -253,8 +253,8 @@ function parseStates(text: string): State[] | undefined {
   return [...new Set(found.map(state => state === 'scheduled' ? 'queued' : state))]
 }
 
-/** Which of those that are queued are listed: what is scheduled is among them, unless nothing else of them is asked for. */
-function wantedOf(query: URLSearchParams): ((state: ShownState) => boolean) | undefined {
+/** Filters deliveries by their shown state. `queued` includes scheduled ones; `scheduled` without it excludes the other queued ones. */
+function stateFilterOf(query: URLSearchParams): ((state: ShownState) => boolean) | undefined {
   const words = query.get('state')?.split(',') ?? []
   return words.includes('scheduled') && !words.includes('queued') ? state => state !== 'queued' : undefined
 }
@@ -266,9 +266,9 @@ function parseTargets(text: string, names: TargetNames): ListFilter['targets'] {
   return addresses?.map(({ target, platform }) => ({ ...target, platform }))
 }
 
-/** Reads a time (RFC 3339), with the date alone as well. */
+/** Reads a time (RFC 3339) or a date. */
 function parseTime(text: string): number | undefined {
-  // A plus sign in a query stands for a blank.
+  // A plus sign in a query arrives as a blank.
   const time = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[- +]\d\d:\d\d)?)?$/.test(text) ? Date.parse(text.replace(' ', '+')) : NaN
   return Number.isNaN(time) ? undefined : time
 }
@@ -277,7 +277,7 @@ function parseOffset(text: string): number | undefined {
   return /^-?\d{1,3}$/.test(text) && Math.abs(Number(text)) <= 840 ? Number(text) : undefined
 }
 
-/** A whole number from 1 to a maximum. */
+/** Makes a parser of whole numbers from 1 to a maximum. */
 function upTo(max: number): (text: string) => number | undefined {
   return text => {
     const number = /^\d{1,4}$/.test(text) ? Number(text) : 0

@@ -12,7 +12,7 @@ import { demandUnread } from './body'
 import { octets, typeOfName } from './media-type'
 import { route, type Exchange, type Route } from './routes'
 
-/** `POST /upload`: stores files. A standby refuses them: the relay that would send them may have another folder. */
+/** `POST /upload`: stores files. A standby refuses them: the active relay, which would send them, may use another folder. */
 export function uploadRoute(store: UploadStore, relay: Pick<Relay, 'active'>, limits: ReceiveLimits): Route {
   return route('POST', '/upload', ['upload'], async exchange => {
     await relay.active()
@@ -23,23 +23,23 @@ export function uploadRoute(store: UploadStore, relay: Pick<Relay, 'active'>, li
   })
 }
 
-/** How long a link to an uploaded file is good for, in milliseconds: a platform fetches it right after the send. */
+/** How long a link to an uploaded file is valid, in milliseconds: a platform fetches the file right after the send. */
 const lifetime = 60 * 60 * 1000
 
-/** Links under which a platform fetches uploaded files. A platform has no API key, so a signature in the link takes its place. */
+/** Signed links by which a platform fetches uploaded files. The signature replaces the API key, which a platform does not have. */
 export class MediaLinks {
   private readonly key: Buffer
 
   /**
-   * @param base the address of the plugin's paths, without a slash at its end
-   * @param secret what the key of the signatures is derived from
+   * @param base returns the address of the plugin's paths, without a slash at its end
+   * @param secret the key of the signatures is derived from it
    */
   constructor(private readonly base: () => string, secret: string) {
     this.key = createHmac('sha256', secret).update('media links').digest()
   }
 
   /**
-   * Makes a link to a file that is good for an hour.
+   * Makes a link to a file, valid for an hour.
    *
    * @param now in milliseconds since the epoch
    */
@@ -50,7 +50,7 @@ export class MediaLinks {
   }
 
   /**
-   * Tells whether a link with this query was made here for this file, and has not expired.
+   * Checks that a link with this query was signed for this file and has not expired.
    *
    * @param now in milliseconds since the epoch
    */
@@ -59,13 +59,13 @@ export class MediaLinks {
     return equalsSecret(query.get('signature') ?? '', this.sign(id, expires)) && now < expires
   }
 
-  /** HMAC-SHA256 in base64url. The number ends at the line break, so that no two pairs give the same text. */
+  /** HMAC-SHA256 in base64url. The line break ends the number, so that different pairs never make the same text. */
   private sign(id: string, expires: number): string {
     return createHmac('sha256', this.key).update(`${expires}\n${id}`).digest('base64url')
   }
 }
 
-/** `GET /media/<file ID>`: the bytes of an uploaded file, for holders of a signed link. */
+/** `GET /media/<file ID>`: the bytes of an uploaded file, by a signed link. */
 export function mediaRoute(store: UploadStore, links: MediaLinks): Route {
   return route('GET', '/media/:folder/:name', 'anyone', async exchange => {
     const { params, query } = exchange
@@ -79,7 +79,7 @@ export function mediaRoute(store: UploadStore, links: MediaLinks): Route {
 }
 
 /**
- * Answers with the bytes of an item that are with the relay, in a way that no browser runs them.
+ * Answers with the bytes of an item that the relay stores, with headers that keep a browser from running them.
  *
  * @throws RelayError `file-not-found`
  */
@@ -90,13 +90,13 @@ export async function sendBytes(exchange: Exchange, item: MediaItem, link: DataL
   }
   const { request, response } = exchange
   const bytes = Buffer.from(link.base64, 'base64')
-  // Browsers look at the bytes of a picture for its type.
+  // Any picture type will do: browsers detect the real one from the bytes.
   const type = harmless(link.mediaType ?? (item.type === 'image' ? 'image/png' : octets))
   response.writeHead(200, headersOf({ type, size: bytes.length, name: item.name ?? item.type }))
   response.end(request.method === 'HEAD' ? undefined : bytes)
 }
 
-/** The type for a browser: only pictures, videos and sounds, and no SVG, which can hold a script. */
+/** The type for a browser: only pictures, videos and sounds, and no SVG, which can contain a script. */
 function harmless(type: string): string {
   return /^(?:image|video|audio)\/(?!svg)[a-z0-9.+-]{1,64}$/i.test(type) ? type : octets
 }
@@ -104,7 +104,7 @@ function harmless(type: string): string {
 async function sendFile({ request, response }: Exchange, id: string, store: UploadStore, type: string): Promise<void> {
   await store.use(id, async ({ path, name, size }) => {
     response.writeHead(200, headersOf({ type, size, name }))
-    // A read stream takes no empty range.
+    // A read stream refuses an empty range.
     if (request.method === 'HEAD' || size === 0) response.end()
     else await pipeline(createReadStream(path, { end: size - 1 }), response)
   }).catch((cause: unknown) => {

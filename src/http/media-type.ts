@@ -4,28 +4,28 @@ import { TextDecoder } from 'node:util'
 import { RelayError } from '../errors'
 import { parseParameters } from '../uploads/multipart'
 
-/** How bytes can be sent. */
+/** The ways to send bytes. */
 export const kinds = ['text', 'image', 'video', 'file'] as const
 export type Kind = typeof kinds[number]
 
 /** The type of unknown bytes. */
 export const octets = 'application/octet-stream'
 
-/** The types that chats show. They show no SVG, and a `.ts` is TypeScript more often than video. */
+/** The types that chats show, for file names. Chats show no SVG, and a `.ts` is TypeScript more often than video. */
 const shown = /^(?:image\/(?:png|jpeg|gif|webp|bmp)|video\/(?:mp4|x-m4v|webm|quicktime|x-matroska|x-msvideo))$/
 
-/** Pictures that chats do not show: drawings, and what phones and scanners make. */
+/** Pictures that chats do not show: drawings, and the formats of phones and scanners. */
 const unshown = /^image\/(?:svg\+xml|hei[cf]|tiff)$/
 
-/** Extensions that people expect; the table has rarer ones first. */
+/** The usual extensions, for types whose first extension in the table is a rare one. */
 const usual: Partial<Record<string, string>> = { qt: 'mov', mpga: 'mp3' }
 
-/** The media type that a Content-Type names, in lower case and without its parameters; empty when there is none. */
+/** The media type of a Content-Type, in lower case and without parameters; empty if there is none. */
 export function mediaTypeOf(contentType: string): string {
   return contentType.split(';', 1).join('').trim().toLowerCase()
 }
 
-/** How bytes of a Content-Type are sent; `undefined` where the type is missing or `application/octet-stream`. */
+/** How bytes of a Content-Type are sent; `undefined` if the type is missing or `application/octet-stream`. */
 export function kindOfType(contentType: string): Exclude<Kind, 'text'> | undefined {
   const type = mediaTypeOf(contentType)
   if (type.startsWith('image/')) return unshown.test(type) ? 'file' : 'image'
@@ -33,18 +33,18 @@ export function kindOfType(contentType: string): Exclude<Kind, 'text'> | undefin
   return type === '' || type === octets ? undefined : 'file'
 }
 
-/** How a chat shows a file, by the extension of its name. */
+/** How a file is sent, by the extension of its name. */
 export function kindOfName(name: string): Exclude<Kind, 'text'> {
   const type = typeOfName(name)
   return shown.test(type) ? kindOfType(type) ?? 'file' : 'file'
 }
 
-/** The media type that the extension of a file name stands for. */
+/** The media type of a file name, by its extension. */
 export function typeOfName(name: string): string {
   return lookup(extname(name)) || octets
 }
 
-/** A name for bytes that came without one, such as `image.png`. */
+/** A name for bytes without one, such as `image.png`. */
 export function nameFor(kind: Kind, contentType: string): string {
   const type = mediaTypeOf(contentType)
   const found = type !== octets && extension(type)
@@ -59,12 +59,12 @@ export function charsetOf(contentType: string): string {
 /**
  * Decodes bytes in the charset of their Content-Type (a Windows shell writes GBK), by default in UTF-8, without a byte order mark.
  *
- * @param advice what else the caller can do with bytes that are not text, in words that follow a comma
+ * @param advice what the caller can do instead about bytes that are not text; it follows a comma in the error
  * @throws RelayError `bad-request` for an unknown charset, and for bytes that are not text in it
  */
 export function decodeText(bytes: Buffer, contentType: string, advice?: string): string {
   const decoder = createDecoder(charsetOf(contentType), bytes)
-  // A log that was cut by bytes may begin and end within a character.
+  // A log that was cut by bytes may start and end within a character.
   const mayBeCut = decoder.encoding === 'utf-8'
   const start = mayBeCut ? bytes.subarray(0, 3).findIndex(byte => (byte & 0xc0) !== 0x80) : 0
   try {

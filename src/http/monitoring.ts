@@ -7,16 +7,16 @@ import type { Backlog, Relay } from '../relay/relay'
 import { maySee, toIso, viewRest } from './queues'
 import { route, type Route } from './routes'
 
-/** How long the check of readiness may take, in milliseconds: "not ready" tells a probe more than no answer does. */
+/** How long the readiness check may take, in milliseconds: "not ready" tells a probe more than a timeout. */
 const checkTime = 2_000
-/** How long an answer of the database is good for, in milliseconds: anyone may ask, as often as they like. */
-const memory = 1_000
+/** How long an answer of the database is reused, in milliseconds: the route is open to anyone, without a limit. */
+const pingLifetime = 1_000
 
-/** `GET /healthz`: says that the service answers, to anyone. */
+/** `GET /healthz`: tells anyone that the service runs. */
 export const healthRoute: Route = route('GET', '/healthz', 'anyone', () => ({ data: { health: 'ok' } }), { quiet: true })
 
 /**
- * `GET /readyz`: tells anyone whether a message could be sent now, and whether a bot or the database is missing; nothing else of either.
+ * `GET /readyz`: tells anyone whether a message could be sent now, and whether a bot or the database is missing, but no more about them.
  *
  * @param now milliseconds on the monotonic clock
  */
@@ -26,23 +26,23 @@ export function readyRoute(relay: Pick<Relay, 'ping' | 'standsBehind'>, isOnline
     return true
   }
   let last: { at: number, answers: Promise<true | undefined> } | undefined
-  const doesAnswer = (): Promise<true | undefined> => {
-    if (!last || now() - last.at >= memory) last = { at: now(), answers: inTime(ping, checkTime) }
+  const isAlive = (): Promise<true | undefined> => {
+    if (!last || now() - last.at >= pingLifetime) last = { at: now(), answers: inTime(ping, checkTime) }
     return last.answers
   }
   return route('GET', '/readyz', 'anyone', async () => {
     if (relay.standsBehind !== undefined) throw new RelayError('unsent', 'not ready: this relay stands by, because another one uses the database')
-    if (await doesAnswer() !== true) throw new RelayError('unsent', 'not ready: the database of the bot does not answer')
+    if (await isAlive() !== true) throw new RelayError('unsent', 'not ready: the database of the bot does not answer')
     if (!isOnline()) throw new RelayError('unsent', 'not ready: no bot is online')
     return { data: { ready: true } }
   }, { quiet: true })
 }
 
 /**
- * `GET /statusz`: the state of bots, queues and keys. It is not `/status`, which is the WebSocket path of Koishi's console: a proxy that
- * forwards that for monitoring would forward the console as well.
+ * `GET /statusz`: the state of bots, queues and keys. The path is not `/status`, because that is the WebSocket of Koishi's console: a
+ * proxy that forwards it for monitoring would expose the console as well.
  *
- * @param bots as they are shown, with the time of their last change in milliseconds since the epoch
+ * @param bots the fields to show, with the time of the last change in milliseconds since the epoch
  */
 export function statusRoute(
   relay: Pick<Relay, 'lanes' | 'backlog' | 'standsBehind'>, bots: () => readonly { since: number }[],
@@ -74,7 +74,7 @@ function viewBacklog(backlog: Backlog | undefined): object | null {
   return { size, ...oldest !== undefined && { oldest: toIso(oldest) } }
 }
 
-/** `GET /metrics`: what was counted, as Prometheus reads it. */
+/** `GET /metrics`: metrics for Prometheus. */
 export function metricsRoute(read: () => Promise<{ type: string, body: string }>): Route {
   return route('GET', '/metrics', ['read'], async () => {
     const { type, body } = await read()

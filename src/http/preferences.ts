@@ -7,17 +7,17 @@ import { parseExpiry, parseWishes, wishFields } from '../message/parse'
 /** The longest time that a caller may ask to wait for a result, in seconds. */
 const maxWait = 600
 
-/** What the headers and the query of a request say of how it is to be carried out. */
+/** How to carry out a request, from its headers and query. */
 export interface Handling {
-  /** Its Idempotency-Key. */
+  /** The Idempotency-Key. */
   key?: string
-  /** To answer before the result is there, and how long to wait for it first, in milliseconds. */
+  /** Whether to answer without the result, after waiting so many milliseconds for it. */
   deferred?: { wait: number }
-  /** To fail where something in the request would be ignored. */
+  /** Whether to fail if a field of the request would be ignored. */
   isStrict: boolean
-  /** To show what would be sent, and to send nothing. */
+  /** Whether to show what would be sent, without sending it. */
   isDry: boolean
-  /** To answer with a failure as a whole where only a part failed. */
+  /** Whether a partial failure fails the whole request. */
   failsWithAny: boolean
 }
 
@@ -52,10 +52,10 @@ function parseKey(text: string): string {
   return key
 }
 
-/** Two runs of blanks never stand side by side in it: they could be told apart in as many ways as there are blanks. */
+/** Two runs of blanks are never adjacent in this pattern: the ways to divide blanks between them would make matching slow. */
 const preferencePattern = /^\s*([\w-]+)\s*(?:=\s*(?:"([^"]*)"\s*|([^\s";]+)\s*)?)?(?:;|$)/
 
-/** Reads the header `Prefer` (RFC 7240). Unknown preferences and parameters are ignored, and so is a repeated one (its section 2). */
+/** Reads the header `Prefer` (RFC 7240). Unknown preferences, parameters and repetitions are ignored (its section 2). */
 function parsePrefer(header: string): Pick<Handling, 'deferred' | 'isStrict'> {
   const values = new Map<string, string>()
   for (const preference of header.match(/(?:[^,"]|"[^"]*"?)+/g) ?? []) {
@@ -72,7 +72,7 @@ function parsePrefer(header: string): Pick<Handling, 'deferred' | 'isStrict'> {
 /** When and how a message leaves, and how long it may wait. */
 export type Timing = Wishes & Pick<Content, 'expiresIn'>
 
-/** Their names. */
+/** The names of these fields. */
 export const timingFields: readonly string[] = ['expires_in', ...wishFields]
 
 /**
@@ -82,7 +82,7 @@ export const timingFields: readonly string[] = ['expires_in', ...wishFields]
  * @throws RelayError `bad-request`
  */
 export function readTiming(query: URLSearchParams): Timing {
-  // Most requests have none.
+  // A fast path: most requests have no query.
   if (query.size === 0) return {}
   const text = query.get('expires_in')
   return {
@@ -92,7 +92,7 @@ export function readTiming(query: URLSearchParams): Timing {
 }
 
 /**
- * Reads a parameter of a query that has one of a few values; an empty one counts as absent.
+ * Reads a query parameter with a few possible values; an empty one counts as absent.
  *
  * @throws RelayError `bad-request`
  */

@@ -6,7 +6,7 @@ import type { Delivery, Hold, State } from '../relay/delivery'
 import { readLane, type LaneState, type Relay, type Wait } from '../relay/relay'
 import { route, type Exchange, type Route } from './routes'
 
-/** `GET /queues`, `POST /queues/<queue>/resume` and `DELETE /queues/<queue>`: what waits, what holds it, and how to go on. */
+/** `GET /queues`, `POST /queues/<queue>/resume` and `DELETE /queues/<queue>`: lists, resumes and empties queues. */
 export function queueRoutes(relay: Pick<Relay, 'lanes' | 'resume' | 'drop'>): Route[] {
   return [
     route('GET', '/queues', ['read', 'manage'], ({ caller }) => {
@@ -26,7 +26,7 @@ export function queueRoutes(relay: Pick<Relay, 'lanes' | 'resume' | 'drop'>): Ro
 }
 
 /**
- * The queue that a request is about, as long as it is there for its caller.
+ * Finds the queue of a request, if the caller may see it.
  *
  * @throws RelayError `not-found`
  */
@@ -38,7 +38,7 @@ function find(relay: Pick<Relay, 'lanes'>, exchange: Exchange): string {
   return name
 }
 
-/** Whether a caller is told of a queue: its name tells where somebody sends to. */
+/** Whether a caller may see a queue: the name of the queue reveals its target. */
 export function maySee(caller: Caller, queue: string): boolean {
   const place = readLane(queue)
   return place !== undefined && caller.maySendTo(place.target, platformOf(place.bot))
@@ -53,12 +53,12 @@ function view({ queue, bot, target, waiting, state, reason, later, ...lane }: La
   }
 }
 
-/** Those that are not 0. */
+/** The counts without zeros. */
 function countsOf(counts: Readonly<Record<string, number>>): object {
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
 }
 
-/** Until when nothing leaves a queue, as callers see it. */
+/** Until when a queue is paused, limited or held, as callers see it. */
 export function viewRest({ pausedUntil, limitedUntil, hold }: Pick<LaneState, 'pausedUntil' | 'limitedUntil' | 'hold'>): object {
   return {
     ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
@@ -67,7 +67,7 @@ export function viewRest({ pausedUntil, limitedUntil, hold }: Pick<LaneState, 'p
   }
 }
 
-/** Why and until when a chat takes nothing, as callers see it; nothing of one that is open. */
+/** Why and until when a chat is on hold, as callers see it; empty without a hold. */
 export function viewHold(hold: Hold | undefined): { held?: object } {
   return hold ? { held: viewWait({ ...hold, reason: causes[hold.cause].en }) } : {}
 }

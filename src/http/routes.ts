@@ -13,42 +13,42 @@ import type { InFlight } from '../lib/async'
 import { describeError, printable } from '../lib/log'
 import { discardBody, type Received } from './body'
 
-/** One request on its way to an answer. */
+/** A request that is being answered. */
 export interface Exchange extends Received {
   /**
-   * A UUIDv7, so that IDs are in the order of time. It links the answer (`X-Request-Id`) to the log, and becomes the ID of the
-   * delivery that the request asks for.
+   * A UUIDv7, so that IDs sort by time. It links the answer (`X-Request-Id`) to the log, and becomes the ID of the delivery that the
+   * request asks for.
    */
   readonly id: string
   readonly response: ServerResponse
-  /** A signal that is aborted when the client disconnects before it has its answer. */
+  /** Returns a signal that is aborted if the client disconnects before it has its answer. */
   readonly gone: () => AbortSignal
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Partial<Record<string, string>>>
   readonly query: URLSearchParams
-  /** The address of the caller; `undefined` where it is unknown. */
+  /** The address of the caller; `undefined` if it is unknown. */
   readonly address: string | undefined
-  /** Who makes the request. It has no rights where the path wants no key, and until the key was checked. */
+  /** The caller. It has no rights until its key is checked, and on paths without a key. */
   caller: Caller
   /** For the log: the target of the request. */
   target?: string
-  /** For the log: the result; `ok` unless given. */
+  /** For the log: the result; `ok` by default. */
   outcome?: string
-  /** For the log: fields of the body without a meaning, fit for a line. */
+  /** For the log: the fields of the body without a meaning, safe for one line. */
   ignored?: readonly string[]
 }
 
-/** `data` of the envelope, and the status, 200 unless given. One from 400 on is that of a request of which only a part succeeded. */
+/** `data` of the envelope, and the status, 200 by default. A status of 400 or more means that only a part of the request succeeded. */
 export interface Success {
   data: object
   status?: number
-  /** `msg` of the envelope; `ok` unless given. */
+  /** `msg` of the envelope; `ok` by default. */
   msg?: string
-  /** For the log: what it has changed. */
+  /** For the log: what the request changed. */
   change?: string
 }
 
-/** An answer in another shape than the envelope, for callers that know nothing of the relay. */
+/** An answer without the envelope, for callers that were not written for the relay. */
 export interface PlainAnswer {
   status: number
   /** Its Content-Type. */
@@ -56,7 +56,7 @@ export interface PlainAnswer {
   body: string
 }
 
-/** A success, an answer in another shape, or `sent` where the handler has answered by itself. */
+/** A success, an answer without the envelope, or `sent` if the handler has answered by itself. */
 export type Answer = Success | PlainAnswer | 'sent'
 
 /** One method of one path of the plugin. */
@@ -64,54 +64,54 @@ export interface Route {
   /** In the syntax of Koishi's router, with parameters as `:name`. */
   path: string
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** The scopes of which the key must have one. Where one route of a path wants no key, none of them does. */
+  /** The scopes of which the key must have one. On one path, either all routes require a key or none does. */
   allow: 'anyone' | readonly [Scope, ...Scope[]]
-  /** Whether its requests are logged as debug lines only, because monitoring asks every few seconds. */
+  /** Whether successful requests are logged as debug lines only, because monitoring asks every few seconds. */
   quiet?: boolean
   /** @throws RelayError */
   handle: (exchange: Exchange) => Answer | Promise<Answer>
   /**
-   * Finds out who makes a request, where callers authenticate otherwise than by the headers of the relay. All routes of a path have the
-   * same.
+   * Identifies the caller, if callers authenticate in another way than by the headers of the relay. All routes of a path share the same
+   * function.
    *
    * @throws RelayError `unauthorized`
    */
   identify?: (exchange: Exchange, access: Access) => Caller | Promise<Caller>
-  /** Puts a failure into the shape that its callers expect, instead of the envelope. */
+  /** Writes a failure in the shape that the callers of the route expect, instead of the envelope. */
   fail?: (error: RelayError, exchange: Exchange) => PlainAnswer
   /**
-   * The methods of an address, where they are not those of the routes of its path with HEAD beside GET. An address whose GET has an effect
-   * has no HEAD, which must have none (RFC 9110, section 9.2.1). All routes of a path have the same.
+   * The methods of an address; by default those of the routes of its path, and HEAD if there is GET. An address whose GET has an effect
+   * offers no HEAD, which must have none (RFC 9110, section 9.2.1). All routes of a path share the same function.
    */
   methods?: (exchange: Exchange) => readonly string[]
 }
 
-/** Makes a route whose callers authenticate with a key of the relay and are answered in the envelope. */
+/** Makes a route whose callers authenticate with a key of the relay and get the envelope. */
 export function route(
   method: Route['method'], path: string, allow: Route['allow'], handle: Route['handle'], further: Pick<Route, 'quiet'> = {},
 ): Route {
   return { method, path, allow, handle, ...further }
 }
 
-/** Is told of each request that was answered. */
+/** Observes answered requests. */
 export interface RequestObserver {
   /**
    * @param route its path without the prefix
-   * @param method `undefined` where the route has no such method
+   * @param method `undefined` if the path has no such method
    */
   answered: (route: string, method: string | undefined, status: number) => void
 }
 
-/** What all routes share. */
+/** Options that all routes share. */
 export interface RouteOptions {
-  /** Stands before each path. */
+  /** The prefix of each path. */
   prefix: string
   access: Access
-  /** How many proxies a request comes through. */
+  /** The number of proxies in front of the relay. */
   trustedProxies: number
   /** Aborted when the relay stops. */
   stop: AbortSignal
-  /** Counts the requests that are not answered yet. */
+  /** Counts the unanswered requests. */
   inFlight: InFlight
   /** Counts the refused requests. */
   refusals: Refusals
@@ -121,25 +121,25 @@ export interface RouteOptions {
 
 type Context = Parameters<Parameters<Server['all']>[1]>[0]
 
-// How the server of a bot is told not to read a body, and tells that it has: as in @cordisjs/plugin-server 0.2.9 and koa-body 6.0.1.
+// Tell the server of the bot not to read a body, and mark a body that it has read: as in @cordisjs/plugin-server 0.2.9 and koa-body 6.0.1.
 const noParseBody = Symbol.for('noParseBody')
 const isBodyParsed = Symbol.for('isBodyParsed')
 const unparsedBody = Symbol.for('unparsedBody')
 
 /**
- * Registers routes on the server of the bot; they go when the plugin is disposed. Each request is authorized, answered in the
+ * Registers routes on the server of the bot; they are removed when the plugin is disposed. Each request is authorized, answered in the
  * envelope `{code, msg, data}` and logged here.
  */
 export function registerRoutes(server: Server, routes: readonly Route[], options: RouteOptions): void {
   for (const path of new Set(routes.map(route => route.path))) {
-    // Logs and metrics have a parameter that may be left out as any other.
+    // Logs and metrics name an optional parameter like any other.
     const handler = handlerOf(path.replace('?', ''), routes.filter(route => route.path === path), options)
     // Without this the server would parse and store bodies before the key is checked.
     server.all(options.prefix + path, Object.assign(handler, { [noParseBody]: true }))
   }
 }
 
-/** @param routes those of the path, one for each method; either all of them want a key, or none does */
+/** @param routes the routes of the path, one per method; either all of them require a key, or none does */
 function handlerOf(path: string, routes: readonly Route[], options: RouteOptions): (context: Context) => Promise<void> {
   const { access, inFlight, observer } = options
   const [first] = routes
@@ -158,16 +158,16 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
     let error: RelayError | undefined
     let answer: PlainAnswer | 'sent'
     response.setHeader('X-Request-Id', exchange.id)
-    // Koa would print a stack for each client that goes away, and the request has a line in the log anyway.
+    // Koa would print a stack for each client that disconnects, and the request has a log line anyway.
     context.onerror = (failed: Error | null) => {
       if (failed) response.destroy()
     }
     try {
       leave = inFlight.tryToEnter()
-      // A first request with this key may still be leaving.
+      // An earlier request with this key may still be in flight, so a plain refusal could be wrong.
       if (!leave && 'idempotency-key' in request.headers) throw new RelayError('key-unknown', 'the relay is stopping: try again later')
       if (!leave) throw new RelayError('stopping')
-      // A response is closed once its last byte or its client has left.
+      // A response emits `close` after its last byte, or when its client disconnects.
       response.once('close', leave)
       if (guarded && guarded.allow !== 'anyone') {
         exchange.caller = await (guarded.identify?.(exchange, access) ?? access.identify(credentialsOf(request.headers), address))
@@ -194,7 +194,7 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
     else respond(context, answer)
     if (request.complete) request.resume()
     else discardBody(request)
-    // When the client goes away, a pipelined response that still waits for the one before it has no socket and is never closed.
+    // If the client disconnects, a pipelined response that waits for an earlier one has no socket and never emits `close`.
     if (!response.socket) leave?.()
     observer.answered(path, route?.method, response.statusCode)
     logRequest(options, exchange, { path, route, error, duration: performance.now() - started })
@@ -202,7 +202,7 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
 }
 
 /** The caller of a request without a key. */
-const stranger = new Caller(null, { allow: new Set() })
+const anonymous = new Caller(null, { allow: new Set() })
 
 function toExchange(context: Context, { stop, trustedProxies }: RouteOptions): Exchange {
   let gone: AbortSignal | undefined
@@ -214,12 +214,12 @@ function toExchange(context: Context, { stop, trustedProxies }: RouteOptions): E
     response: context.res,
     gone: () => gone ??= goneSignal(context.res),
     params: context.params,
-    // `context.URL` is empty where the Host header is malformed.
+    // `context.URL` is empty if the Host header is malformed.
     query: new URLSearchParams(context.querystring),
     address: addressOf(context.req, trustedProxies),
     stop,
     parsedBody: typeof unparsed === 'string' ? unparsed : parsed === undefined ? undefined : JSON.stringify(parsed),
-    caller: stranger,
+    caller: anonymous,
   }
 }
 
@@ -237,23 +237,23 @@ function respond(context: Context, { status, type, body }: PlainAnswer): void {
   context.body = body
   const { req, res } = context
   if (res.headersSent) {
-    // It is too late for an envelope. Only a broken connection tells the client that something is missing.
+    // It is too late for an envelope. Only a broken connection tells the client that the answer is incomplete.
     context.respond = false
     res.destroy()
   } else if (!req.complete && !res.shouldKeepAlive) {
-    // Node.js would close the connection after the answer, and a client that is still sending would not see the answer.
+    // Node.js would close the connection after the answer, and a client that is still sending would miss it.
     context.respond = false
     res.write(body)
     req.once('close', () => res.end())
   }
 }
 
-/** A JSON answer. It ends with a line end, for terminals and programs that read by lines. */
+/** A JSON answer. It ends with a newline, for terminals and programs that read lines. */
 export function jsonAnswer(status: number, body: object): PlainAnswer {
   return { status, type: 'application/json; charset=utf-8', body: `${JSON.stringify(body)}\n` }
 }
 
-/** The envelope of a success; of a failure, `code` equals the HTTP status. */
+/** The envelope. `code` is 0 for a success, and the HTTP status for a failure. */
 function envelope({ data, status = 200, msg = 'ok' }: { data: object | null, status?: number, msg?: string }): PlainAnswer {
   return jsonAnswer(status, { code: status < 400 ? 0 : status, msg, data })
 }
@@ -263,39 +263,39 @@ export function failure({ status, message, data }: Pick<RelayError, 'status' | '
   return envelope({ status, msg: message, data: data ?? null })
 }
 
-/** Who has changed something, for the log. */
+/** The author of a change, for the log. */
 function authorOf({ caller: { name }, address = 'unknown' }: Exchange): string {
   return `${name === null ? 'the master key' : `the key ${JSON.stringify(name)}`} from ${address}`
 }
 
-/** What the log is told of a request beside its exchange. */
+/** The data of a log line besides the exchange. */
 interface Entry {
   path: string
-  /** Absent where the path has no such method. */
+  /** Absent if the path has no such method. */
   route: Route | undefined
   error: RelayError | undefined
   /** In milliseconds. */
   duration: number
 }
 
-/** The failures that say nothing but that the caller may not. */
+/** The codes of failures that only refuse the caller. */
 const refusalCodes: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'rate-limited'])
 
-/** Logs a request: its ID, route, target, key, outcome and duration, and nothing of the message. */
+/** Logs a request: its ID, route, target, key, outcome and duration, but no content of the message. */
 function logRequest({ logger, refusals }: RouteOptions, exchange: Exchange, entry: Entry): void {
   const { id, caller, params, address = 'unknown' } = exchange
   const { path, route, error } = entry
   let origin = ''
-  // Of a stranger any failure counts: a scan must not fill the disk.
-  if (error && (refusalCodes.has(error.code) || (caller === stranger && error.status < 500))) {
+  // Without a key, any client error counts as a refusal, so that a scan cannot fill the disk.
+  if (error && (refusalCodes.has(error.code) || (caller === anonymous && error.status < 500))) {
     refusals.note([path.split('/')[1], params.source].filter(Boolean).join('/'), error.logText)
     const silent = refusals.add(error.code, address)
     if (silent === undefined) return
     origin = `from ${address}${silent > 0 ? ` (and ${silent} more)` : ''}`
   }
   const line = printable(describe(exchange, entry, origin))
-  // Probes and an open page in the console ask every few seconds: they would fill the log. "Not ready" is an answer to a probe; why it is
-  // not ready is logged elsewhere. A route whose GET has an effect names its methods.
+  // Probes and an open console page ask every few seconds and would fill the log. "Not ready" (`unsent`) is a normal answer to a probe;
+  // its reason is logged elsewhere. A route with `methods` may have a GET with an effect, which is always logged.
   const isRoutine = route?.quiet
     ? !error || error.code === 'unsent'
     : !error && caller.name === consoleName && route?.method === 'GET' && !route.methods
@@ -303,7 +303,7 @@ function logRequest({ logger, refusals }: RouteOptions, exchange: Exchange, entr
   if (error?.code === 'internal' && error.cause !== undefined) logger.warn('%s', `${id} ${describeError(error.cause)}`)
 }
 
-/** @param origin where the request came from, where that is worth telling */
+/** @param origin the source of a refused request; otherwise empty */
 function describe(exchange: Exchange, { path, error, duration }: Entry, origin: string): string {
   const { id, caller, target, outcome, ignored, request, response } = exchange
   const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${outcome ?? 'ok'}`

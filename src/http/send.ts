@@ -11,18 +11,18 @@ import { parseHandling, readChoice, readTiming, timingFields } from './preferenc
 import { route, type Exchange, type Route, type Success } from './routes'
 import type { Sender } from './sender'
 
-/** What `/send` needs of the rest of the relay. */
+/** The parts of the relay that `/send` needs. */
 export interface SendOptions {
   sender: Sender
   uploads: UploadStore
-  /** Those that may stand for a target in the path. */
+  /** The names of targets, for the path. */
   names: TargetNames
   limits: SendLimits
 }
 
 /**
- * `POST` and `PUT /send/<target>[,<target>…]`, and `PUT` with `/<file name>` behind it: sends a body as it is, for callers that make no
- * JSON.
+ * `POST` and `PUT /send/<target>[,<target>…]`, and `PUT` with `/<file name>` appended: sends a body as it is, for callers that do not
+ * write JSON.
  */
 export function sendRoutes(options: SendOptions): Route[] {
   const handle: Route['handle'] = exchange => send(exchange, options)
@@ -33,13 +33,13 @@ export function sendRoutes(options: SendOptions): Route[] {
 async function send(exchange: Exchange, options: SendOptions): Promise<Success> {
   const { sender, uploads, names } = options
   const { params: { targets = '' }, query, request } = exchange
-  // What can be refused already is refused before any of the body is read.
+  // Refuses what it can before it reads the body.
   sender.demandTargets(exchange, parseDestinations(targets, {}, names), false)
   const handling = parseHandling(request.headers, query)
-  /** Those that no delivery is to send. */
+  /** The stored files that no delivery owns yet. */
   const files: string[] = []
   try {
-    const { content, bot, ignored } = await readWish(exchange, files, options)
+    const { content, bot, ignored } = await parseBody(exchange, files, options)
     exchange.ignored = ignored
     const order = { door: 'send', content, destinations: parseDestinations(targets, bot, names), onDelivery: () => files.splice(0), ...handling }
     sender.admit(exchange, order)
@@ -49,35 +49,35 @@ async function send(exchange: Exchange, options: SendOptions): Promise<Success> 
   }
 }
 
-/** How much a body may hold: as JSON or text, and as files. */
+/** The bounds of a body: as JSON or text, and as files. */
 interface SendLimits {
   text: BodyLimits
   files: ReceiveLimits
 }
 
-/** What a body asks for. */
-interface Wish {
+/** The message that a body describes. */
+interface ParsedBody {
   content: Content
-  /** Which bot is to send; only JSON says so. */
+  /** The bot that sends; only JSON can name one. */
   bot: BotSelector
-  /** The fields without a meaning, fit for a line of the log. */
+  /** The fields without a meaning, safe for a log line. */
   ignored: readonly string[]
 }
 
-/** What else the caller can do with bytes that are not text. */
+/** The advice to the caller about bytes that are not text. */
 const asFile = 'or send it as a file with ?type=file, as a picture with ?type=image'
 
-/** The parts of a form that are text although they are no files. */
+/** The parts of a form that are read as text without being files. */
 const textNames: readonly string[] = ['msg', 'text', ...timingFields]
 
 /**
- * Reads the body of `/send`, and stores the files in it. Its Content-Type says what it is, unless the path has a name for it, or the query
+ * Reads the body of `/send`, and stores its files. The Content-Type tells its kind, unless the path has a file name, or the query
  * a `type`.
  *
- * @param files gets the IDs of the files
- * @throws RelayError `bad-request`, also for a body that is empty; `too-large`, `unsupported-type`, `too-slow`, `stopping`
+ * @param files receives the IDs of the files
+ * @throws RelayError `bad-request`, also for an empty body; `too-large`, `unsupported-type`, `too-slow`, `stopping`
  */
-async function readWish(exchange: Exchange, files: string[], { uploads, limits }: SendOptions): Promise<Wish> {
+async function parseBody(exchange: Exchange, files: string[], { uploads, limits }: SendOptions): Promise<ParsedBody> {
   const { query, stop, params: { name }, request: { headers } } = exchange
   const asked = readChoice(query, 'type', kinds)
   const timing = readTiming(query)
@@ -93,10 +93,10 @@ async function readWish(exchange: Exchange, files: string[], { uploads, limits }
     const formLimits = { ...limits.files, isText, maxTextSize: limits.text.maxSize }
     const { parts, skipped } = await receiveForm(exchange.request, uploads, formLimits, stop)
     files.push(...parts.flatMap(part => 'id' in part ? part.id : []))
-    const isWish = (part: ReceivedPart): part is Extract<ReceivedPart, { name: string }> => 'name' in part && timingFields.includes(part.name)
-    const wishes = Object.fromEntries(parts.filter(isWish).map(part => [part.name, decodeText(part.text, part.type, asFile).trim()]))
-    const items = itemsOfForm(parts.filter(part => !isWish(part)), asked)
-    return { content: { mode: 'batch', items, longText: 'file', ...timing, ...readTiming(new URLSearchParams(wishes)) }, bot: {}, ignored: printNames(skipped) }
+    const isTiming = (part: ReceivedPart): part is Extract<ReceivedPart, { name: string }> => 'name' in part && timingFields.includes(part.name)
+    const timings = Object.fromEntries(parts.filter(isTiming).map(part => [part.name, decodeText(part.text, part.type, asFile).trim()]))
+    const items = itemsOfForm(parts.filter(part => !isTiming(part)), asked)
+    return { content: { mode: 'batch', items, longText: 'file', ...timing, ...readTiming(new URLSearchParams(timings)) }, bot: {}, ignored: printNames(skipped) }
   }
   const kind = asked ?? (name === undefined ? kindOfBody(mediaType) : kindOfName(name))
   if (kind === 'text') {
@@ -110,14 +110,14 @@ async function readWish(exchange: Exchange, files: string[], { uploads, limits }
   return { content: { mode: 'single', items: [{ type: kind, link: { kind: 'upload', id } }], ...timing }, bot: {}, ignored: [] }
 }
 
-/** The Content-Type that curl gives to `-d`, whatever that is, counts as text. */
+/** Counts `application/x-www-form-urlencoded` as text: curl sends any `-d` with it. */
 function kindOfBody(mediaType: string): Kind {
   if (mediaType === '' || mediaType.startsWith('text/') || mediaType === 'application/x-www-form-urlencoded') return 'text'
   return kindOfType(mediaType) ?? 'file'
 }
 
 async function readText(exchange: Exchange, contentType: string, limits: BodyLimits): Promise<string> {
-  // Another plugin that has read the body took it for UTF-8.
+  // If another plugin has read the body, it decoded it as UTF-8.
   if (charsetOf(contentType) !== 'utf-8') demandUnread(exchange)
   return demandText(decodeText(await readBody(exchange, limits), contentType, asFile))
 }
@@ -127,10 +127,10 @@ function demandText(text: string): string {
   return text
 }
 
-/** @param asked what the parts with a file name are to be, where the query says so */
+/** @param asked the kind of the parts with a file name, if the query gives one */
 function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefined): ParsedItem[] {
   if (parts.length === 0) throw new RelayError('bad-request', 'there is nothing to send: no part is named msg or text, and none is a file')
-  // A program sends the field of its text also when there is none.
+  // Some programs send the field of the text even if it is empty.
   const full = parts.filter(part => !('text' in part) || part.text.length > 0)
   const items = (full.length > 0 ? full : parts).map(part => itemOfPart(part, asked))
   const [first] = items
@@ -138,7 +138,7 @@ function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefined): P
   return items
 }
 
-/** A malformed text stands as its error, as in a batch of `/webhook`. */
+/** A malformed text becomes its error, as in a batch of `/webhook`. */
 function itemOfPart(part: ReceivedPart, asked: Kind | undefined): ParsedItem {
   if ('text' in part) {
     try {

@@ -10,38 +10,38 @@ import type { Handling } from './preferences'
 import { viewState } from './queues'
 import type { Exchange, Success } from './routes'
 
-/** What a request wants sent, and how. */
+/** The messages that a request asks for, and how to send them. */
 export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, Partial<Omit<Handling, 'deferred'>> {
   content: Content
-  /** What goes to destinations of these languages instead. */
+  /** Replaces `content` for destinations with these languages. */
   translations?: ReadonlyMap<Language, Content>
   destinations: Destinations
-  /** Called for each delivery that the request becomes: from then on the files that came with it are kept. */
+  /** Called for each delivery that the request creates. From then on, the delivery owns the uploaded files. */
   onDelivery?: () => void
-  /** Whether the caller is told the state of the delivery only, not its results: it asks whether the order was accepted. */
+  /** Whether the answer contains only the state of the delivery, without results: the caller needs to know only that it was accepted. */
   tellsState?: boolean
 }
 
-/** How many targets a line of the log names. */
+/** The most targets that a log line names. */
 const maxNamed = 5
 
-/** Has the relay send an order to one target or several, and makes the answer, for the doors that answer in the envelope. */
+/** Sends an order to one or several targets and makes the answer, for the doors that answer in the envelope. */
 export class Sender {
-  /** @param prefix stands before the paths of the plugin */
+  /** @param prefix the prefix of the plugin's paths */
   constructor(private readonly relay: Relay, private readonly prefix: string) {}
 
   /**
-   * Checks that the caller may send to these targets, for a door that knows them before it has read the message.
+   * Checks that the caller may send to these targets. A door that knows them can call this before it reads the message.
    *
-   * @param isBotKnown whether the message cannot ask for another bot
-   * @throws RelayError `forbidden`, also where only one of several targets is not allowed
+   * @param isBotKnown whether the message cannot select another bot
+   * @throws RelayError `forbidden`, even if only one of several targets is not allowed
    */
   demandTargets(exchange: Exchange, { list, isList }: Destinations, isBotKnown = true): void {
     const named = list.slice(0, maxNamed).map(({ target }) => writeTarget(target))
     exchange.target = list.length > maxNamed ? `${named.join()},… (${list.length} targets)` : named.join()
     for (const destination of list) {
       for (const way of waysOf(destination)) {
-        // The platform of a message is only certain once it leaves, and by then others of the list, or earlier ways, would have been tried.
+        // The platform is certain only at the send. By then, other targets of the list or earlier ways would already have been tried.
         const expected = (isList && isBotKnown) || destination.route ? this.relay.inquiries.platformFor(way) : undefined
         exchange.caller.demandTarget(way.target, expected ?? way.platform, destination.asked)
       }
@@ -49,9 +49,9 @@ export class Sender {
   }
 
   /**
-   * Checks that the caller may send an order, and counts its messages. To be called once, before anything is sent.
+   * Checks that the caller may send an order, and counts its messages. Call this once, before anything is sent.
    *
-   * @throws RelayError `bad-request` where nothing may be ignored and something would be; `forbidden`, as `demandTargets`; `rate-limited`
+   * @throws RelayError `bad-request` if a strict request has fields that would be ignored; `forbidden`, as `demandTargets`; `rate-limited`
    */
   admit(exchange: Exchange, order: Order): void {
     const { content, translations, destinations, isStrict } = order
@@ -68,9 +68,9 @@ export class Sender {
   }
 
   /**
-   * Sends an order that was admitted, or, with `dry_run`, shows what would be sent.
+   * Sends an admitted order, or, with `dry_run`, shows what would be sent.
    *
-   * @throws RelayError the failure of an order for one target; in a list, each target has its own answer
+   * @throws RelayError the failure of an order for one target; in a list, each target has an entry of its own
    */
   async send(exchange: Exchange, order: Order): Promise<Success> {
     const { response, ignored = [] } = exchange
@@ -91,7 +91,7 @@ export class Sender {
       exchange.outcome = delivery.state
       const data = { delivery_id: delivery.id, ...viewState(delivery, this.relay), ...viewFlow(delivery) }
       if (order.tellsState) return { data }
-      response.setHeader('Location', this.placeOf(delivery))
+      response.setHeader('Location', this.locationOf(delivery))
       if (order.deferred) response.appendHeader('Preference-Applied', 'respond-async')
       return { status: 202, data }
     }
@@ -104,19 +104,19 @@ export class Sender {
     return { data: { message_ids: result.messageIds, delivery_id: delivery.id, ...viewFlow(delivery) } }
   }
 
-  /** Has an admitted order sent to its only target, and sets the headers that tell of a repeated key. */
+  /** Sends an admitted order to its only target, and sets the headers for a repeated key. */
   async deliver(exchange: Exchange, order: Order, destination: Destination): Promise<Delivery> {
     const { id, response } = exchange
     const { delivery, isReplay, retryAfter } = await this.submit(exchange, order, destination, id)
     if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
-    // The record is that of the first request with the key (RFC 9110, section 8.7).
-    if (delivery.id !== id) response.setHeader('Content-Location', this.placeOf(delivery))
-    // A batch is answered with success, which has no such header.
+    // The delivery is that of the first request with the key (RFC 9110, section 8.7).
+    if (delivery.id !== id) response.setHeader('Content-Location', this.locationOf(delivery))
+    // A batch is answered with a success, which has no `Retry-After`.
     if (retryAfter !== undefined && delivery.mode === 'single') response.setHeader('Retry-After', retryAfter)
     return delivery
   }
 
-  private placeOf({ id }: Delivery): string {
+  private locationOf({ id }: Delivery): string {
     return `${this.prefix}/deliveries/${id}`
   }
 
@@ -129,20 +129,20 @@ export class Sender {
     const failed = deliveries.filter(({ success }) => !success).length
     exchange.outcome = `${list.length - failed} of ${list.length} deliveries succeeded${isDry ? ', as a dry run' : ''}`
     const data = { ...isDry && { dry_run: true }, total: list.length, success: list.length - failed, failed, deliveries }
-    // Nothing of it was accepted, and a caller that asks for no more than that has to be told by the status.
+    // No target was accepted, and a caller that checks only for acceptance looks at the status.
     if (tellsState && !isDry && failed === list.length) return { status: statusOf(deliveries), msg: `${failed} of ${failed} failed`, data }
     return withFailures(order, failed, data)
   }
 
   private async sendOneOfList(exchange: Exchange, order: Order, destination: Destination): Promise<Entry> {
     const id = uuid()
-    // A key holds for each target by itself. A key of a caller has no blank, so that this never equals the key of a request for one target.
+    // Each target has a key of its own. Its blank, which callers' keys cannot have, keeps it apart from a request for one target.
     const key = order.key && `${order.key} ${keyOf(destination)}`
     try {
       const { delivery, isReplay, retryAfter } = await this.submit(exchange, { ...order, key }, destination, id)
-      const told = order.tellsState ? this.viewAccepted(delivery) : this.viewDelivery(delivery)
-      const isTold = retryAfter !== undefined && !order.tellsState && delivery.mode === 'single'
-      return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...told, ...isTold && { retry_after: retryAfter } }
+      const entry = order.tellsState ? this.viewAccepted(delivery) : this.viewDelivery(delivery)
+      const hasRetryAfter = retryAfter !== undefined && !order.tellsState && delivery.mode === 'single'
+      return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...entry, ...hasRetryAfter && { retry_after: retryAfter } }
     } catch (thrown) {
       return viewError(RelayError.from(thrown))
     }
@@ -153,7 +153,7 @@ export class Sender {
     const { target, bot, asked } = destination
     const { policy, route } = destination
     const { mode, items, expiresIn, urgent, sendAt, thread, threadMode, longText } = contentFor(order, destination)
-    // Field by field: spreading an object, and then adding to it, takes a good part of the time of a request.
+    // Field by field: spreading objects here takes a good part of the time of a request.
     const submission: Submission = {
       id, signal: gone, door, key, event, deferred,
       request: { mode, items, expiresIn, urgent, sendAt, thread, threadMode, longText, target, bot, policy, route },
@@ -169,13 +169,13 @@ export class Sender {
       return submitted
     } catch (thrown) {
       const error = ofSubmission(thrown, id)
-      // What became a delivery can be sent again.
+      // The request became a delivery, which can be retried and then needs its files.
       if (error.outcome) onDelivery?.()
       throw error
     }
   }
 
-  /** Shows what a destination would get: by the first way that takes it, as far as that is known before anything leaves. */
+  /** Shows what a destination would get, by the first way that accepts it. Nothing is sent, so a send may still turn out differently. */
   private async preview({ caller }: Exchange, order: Order, destination: Destination): Promise<Entry> {
     const content = contentFor(order, destination)
     const { asked, route, policy } = destination
@@ -189,8 +189,8 @@ export class Sender {
       if (!seen) continue
       const { bot, messages, wrong } = seen
       caller.demandTarget(target, platformOf(bot), asked)
-      const nothing = { id: '', caller: null, door: '', summary: { items: [], calls: [], waited: null, platformTime: 0 } }
-      const delivery = { ...createDelivery(nothing, 0, Date.now(), request), bot, deferred: true }
+      const blank = { id: '', caller: null, door: '', summary: { items: [], calls: [], waited: null, platformTime: 0 } }
+      const delivery = { ...createDelivery(blank, 0, Date.now(), request), bot, deferred: true }
       const { state, ...waits } = viewState(delivery, this.relay)
       return {
         success: wrong.length === 0, target: writeTarget(target), bot, messages, ...wrong.length > 0 && { wrong },
@@ -215,18 +215,18 @@ export class Sender {
   }
 }
 
-/** What a destination gets. */
+/** The content for a destination, in its language. */
 function contentFor({ content, translations }: Order, { lang }: Destination): Content {
   return (lang && translations?.get(lang)) ?? content
 }
 
-/** What became of one of several targets. */
+/** The result for one of several targets. */
 type Entry = { success: boolean, code?: number } & Readonly<Record<string, unknown>>
 
-/** The statuses of failures that may be over when the request comes again (RFC 6585, section 4; RFC 9110, section 15.6.4). */
+/** The statuses of failures that a repeated request may not meet again (RFC 6585, section 4; RFC 9110, section 15.6.4). */
 const temporary: ReadonlySet<number | undefined> = new Set([429, 503])
 
-/** The status of a request of which everything has failed: it asks to come again where that helps at least one target. */
+/** The status of a request that failed for all targets: 503 if repeating it may help at least one of them, else that of the first. */
 function statusOf(entries: readonly Entry[]): number {
   const mayHelp = entries.some(({ code, retry_after: retryAfter }) => temporary.has(code) || retryAfter !== undefined)
   return mayHelp ? 503 : entries[0]?.code ?? 500
@@ -244,24 +244,24 @@ function toBatchAnswer(exchange: Exchange, order: Order, delivery: Delivery): Su
   return withFailures(order, failed, data)
 }
 
-/** The answer of a request of which a part may have failed. With `fail=any` this makes it a failure as a whole, for `curl -f`. */
+/** The answer to a request that may have failed in part. With `fail=any`, for `curl -f`, any failure fails the whole request. */
 function withFailures({ failsWithAny }: Order, failed: number, data: { total: number }): Success {
   if (failed === 0 || !failsWithAny) return { data }
   return { status: 502, msg: `${failed} of ${data.total} failed`, data }
 }
 
-/** The failure of a delivery, with its ID for the caller. */
+/** Adds the ID of the delivery to its failure, for the caller. */
 export function ofDelivery(error: RelayError, id: string): RelayError {
   return error.with({ data: { delivery_id: id } })
 }
 
-/** The failure of a submission, with the ID of the delivery that it became: with an outcome it did, except on a standby. */
+/** The failure of a submission. One with an outcome became a delivery, except on a standby: its ID is added. */
 function ofSubmission(thrown: unknown, id: string): RelayError {
   const error = RelayError.from(thrown)
   return error.outcome && error.code !== 'standby' ? ofDelivery(error, id) : error
 }
 
-/** Why nothing of a delivery has arrived, where that is known already. */
+/** The first error of a delivery all of whose items have failed; `undefined` for any other. */
 function failureOf(results: Results): RelayError | undefined {
   const [first] = results
   return first && !first.success && results.every(result => result && !result.success) ? first.error : undefined
@@ -278,5 +278,5 @@ function viewError({ status, message, outcome, data, headers: { 'retry-after': r
   }
 }
 
-/** The preference for a failure where something in the request would be ignored (RFC 7240, section 4.4). */
+/** The preference for a failure if a field of the request would be ignored (RFC 7240, section 4.4). */
 const strict = 'handling=strict'

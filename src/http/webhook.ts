@@ -8,7 +8,7 @@ import type { Sender } from './sender'
 /**
  * `POST /webhook`: sends a single message or a batch.
  *
- * @param names those that may stand for a target
+ * @param names the names of targets
  */
 export function webhookRoute(sender: Sender, names: TargetNames, limits: BodyLimits): Route {
   return route('POST', '/webhook', ['send'], async exchange => {
