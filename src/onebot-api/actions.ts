@@ -12,7 +12,7 @@ import { writeId, type Reply } from './answer'
 import { parseFile, parseMessage } from './message'
 import { readFlag } from './params'
 
-/** Of this package; a test compares it. */
+/** The version of this package; a test compares them. */
 const version = '1.0.0'
 
 /** One call of an action. */
@@ -24,7 +24,7 @@ export interface Call {
 /** @throws RelayError */
 export type Action = (call: Call) => Promise<Reply> | Reply
 
-/** What the actions need of the rest of the relay. */
+/** The parts of the relay that the actions need. */
 export interface ActionOptions {
   relay: Relay
   sender: Sender
@@ -32,14 +32,14 @@ export interface ActionOptions {
   isOnline: () => boolean
 }
 
-/** What a call wants sent, and where. */
-interface Wish {
+/** The message that a call asks to send. */
+interface Message {
   target: Target
   items: Item[]
 }
 
-/** The actions that send, by their names. */
-const wishes: Readonly<Record<string, (params: JsonObject) => Wish>> = {
+/** Read the parameters of the actions that send, by the names of the actions. */
+const sendActions: Readonly<Record<string, (params: JsonObject) => Message>> = {
   send_msg: params => ({ target: readTarget(params, kindOf(params)), items: readMessage(params) }),
   send_group_msg: params => ({ target: readTarget(params, 'group'), items: readMessage(params) }),
   send_private_msg: params => ({ target: readTarget(params, 'private'), items: readMessage(params) }),
@@ -47,7 +47,7 @@ const wishes: Readonly<Record<string, (params: JsonObject) => Wish>> = {
   upload_private_file: params => ({ target: readTarget(params, 'private'), items: [parseFile(params.file, params.name)] }),
 }
 
-/** The actions of OneBot 11 that the relay has, by their names. Those that send can be called with `_async` behind them. */
+/** The supported actions of OneBot 11, by name. Actions that send also exist with the suffix `_async`. */
 export function actionsOf({ relay, sender, isOnline }: ActionOptions): ReadonlyMap<string, Action> {
   const actions = new Map<string, Action>([
     ['delete_msg', call => recall(relay, call)],
@@ -61,14 +61,14 @@ export function actionsOf({ relay, sender, isOnline }: ActionOptions): ReadonlyM
     ['can_send_image', () => ({ data: { yes: true } })],
     ['can_send_record', () => ({ data: { yes: true } })],
   ])
-  for (const [name, wish] of Object.entries(wishes)) {
-    actions.set(name, call => send(sender, call, wish(call.params), false))
-    actions.set(`${name}_async`, call => send(sender, call, wish(call.params), true))
+  for (const [name, read] of Object.entries(sendActions)) {
+    actions.set(name, call => send(sender, call, read(call.params), false))
+    actions.set(`${name}_async`, call => send(sender, call, read(call.params), true))
   }
   return actions
 }
 
-async function send(sender: Sender, { exchange }: Call, { target, items }: Wish, isAsync: boolean): Promise<Reply> {
+async function send(sender: Sender, { exchange }: Call, { target, items }: Message, isAsync: boolean): Promise<Reply> {
   const { query, request, response } = exchange
   const { key, isDry } = parseHandling(request.headers, query)
   const destination = { target, bot: {}, asked: writeTarget(target) }
@@ -86,7 +86,7 @@ async function send(sender: Sender, { exchange }: Call, { target, items }: Wish,
   if (!result?.success) throw ofDelivery(result?.error ?? new RelayError('internal'), delivery.id)
   response.setHeader('Relay-Outcome', 'sent')
   if (items.every(({ type }) => type === 'file')) return { data: named }
-  // The first holds the mentions and the reply, and the text as far as the platform does not part it from what follows.
+  // The first message contains the mentions and the reply, and the text, unless the platform sends that separately.
   const [first] = messageIdsOf(delivery)
   return { data: { message_id: first === undefined ? null : writeId(first), ...named } }
 }
@@ -118,7 +118,7 @@ function readTarget(params: JsonObject, kind: Target['kind']): Target {
   return { kind, id }
 }
 
-/** Whether `send_msg` is to a group: where `message_type` does not say so, the ID that is given does. */
+/** The kind of the target of `send_msg`: by `message_type`, or else by the given ID. */
 function kindOf(params: JsonObject): Target['kind'] {
   const { message_type: type } = params
   if (type === 'group' || type === 'private') return type

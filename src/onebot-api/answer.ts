@@ -2,15 +2,15 @@ import { jsonAnswer, type PlainAnswer } from '../http/routes'
 import type { RelayError } from '../errors'
 import type { JsonObject } from '../lib/shape'
 
-/** What an action gives: the `data` of its answer, and whether it is carried out later. */
+/** The result of an action: the `data` of its answer, and whether the action is carried out later. */
 export interface Reply {
   data: unknown
   isAsync?: boolean
 }
 
 /**
- * The answer to a call that was carried out, or will be (OneBot 11, "HTTP"). `retcode` comes first and nothing stands between the fields:
- * there are scripts that look for `"retcode":0,"status":"ok"` in the text.
+ * The answer to a call that was carried out, or will be (OneBot 11, "HTTP"). `retcode` comes first, and there are no spaces between the
+ * fields, because some scripts search the text for `"retcode":0,"status":"ok"`.
  */
 export function success({ data, isAsync }: Reply, params: JsonObject): PlainAnswer {
   if (isAsync) return write(200, { retcode: 1, status: 'async', data }, params)
@@ -18,21 +18,21 @@ export function success({ data, isAsync }: Reply, params: JsonObject): PlainAnsw
 }
 
 /**
- * The answer to a call that failed.
+ * The answer to a failed call.
  *
- * @param status of HTTP
- * @param error whose status is that which the same failure has elsewhere in the relay
+ * @param status the HTTP status
+ * @param error the failure; its own status, which other doors answer with, becomes a part of `retcode`
  */
 export function failure(status: number, { status: code, message, data }: Pick<RelayError, 'status' | 'message' | 'data'>, params: JsonObject): PlainAnswer {
   return write(status, { retcode: 1000 + code, status: 'failed', data, message, wording: message }, params)
 }
 
-/** @param params of the call: its `echo` is given back */
+/** @param params the parameters of the call: the answer repeats their `echo` */
 function write(status: number, body: JsonObject, { echo }: JsonObject): PlainAnswer {
   return jsonAnswer(status, { ...body, echo })
 }
 
-/** An ID as OneBot has it: a number, where it is one. */
+/** Writes an ID for OneBot: as a number if possible, otherwise as text. */
 export function writeId(id: string): number | string {
   const number = Number(id)
   return Number.isSafeInteger(number) && String(number) === id ? number : id

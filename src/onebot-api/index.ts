@@ -9,7 +9,7 @@ import { actionsOf, type ActionOptions } from './actions'
 import { failure, success } from './answer'
 import { readParams } from './params'
 
-/** What the calls need of the rest of the plugin. */
+/** The parts of the plugin that the calls need. */
 interface OneBotApiOptions extends ActionOptions {
   limits: BodyLimits
 }
@@ -17,13 +17,13 @@ interface OneBotApiOptions extends ActionOptions {
 const methods = ['GET', 'POST'] as const
 
 /**
- * `/onebot/<action>`: what calls the HTTP API of a OneBot 11 implementation today can call this. The path `/onebot` itself is none of it:
- * there a OneBot implementation may dial the bot by WebSocket.
+ * `/onebot/<action>`: a drop-in replacement for the HTTP API of a OneBot 11 implementation. The path `/onebot` itself is not part of it,
+ * because a OneBot implementation may connect to the bot there by WebSocket.
  */
 export function oneBotRoutes(options: OneBotApiOptions): Route[] {
   const { limits } = options
   const actions = actionsOf(options)
-  /** The parameters of the calls that could be read. What fails from then on is no matter of HTTP: OneBot 11 answers it with 200. */
+  /** The parameters of the calls that were read. OneBot 11 answers any later failure with HTTP status 200. */
   const calls = new WeakMap<Exchange, JsonObject>()
   return methods.map(method => ({
     path: '/onebot/:action',
@@ -41,14 +41,14 @@ export function oneBotRoutes(options: OneBotApiOptions): Route[] {
     fail(error, exchange) {
       const params = calls.get(exchange)
       if (params) return failure(200, error, params)
-      // OneBot 11 has another status for a body of a type that is not known.
+      // OneBot 11 has a status of its own for a body of an unknown type.
       const known = error.code === 'unsupported-type' ? error.with({ status: 406 }) : error
       return failure(known.status, known, {})
     },
   }))
 }
 
-/** As OneBot 11 has it ("authorization"): the key may stand in the query, and a wrong one is another failure than none. */
+/** Follows OneBot 11 ("authorization"): the key may be in the query, and a wrong key has another status than a missing one. */
 function identify({ request, query, address }: Exchange, access: Access): Caller {
   const candidates = [...credentialsOf(request.headers), ...queryCredentialsOf(query, 'access_token', 'forbidden')]
   try {

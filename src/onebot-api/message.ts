@@ -9,14 +9,14 @@ import { readCodes, readSegment, type Segment } from '../message/segments'
 /** The most segments of a message. */
 const maxSegments = 1000
 
-/** In the place of an emoji of QQ's own, which only QQ can draw. */
+/** Replaces an emoji of QQ's own, which only QQ can show. */
 const face = '[表情]'
 
 /**
  * Reads the parameter `message` (OneBot 11, "message format"): text with CQ codes, a list of segments, or one segment.
  *
- * @param isPlain whether a text is to be sent as it is, CQ codes and all
- * @throws RelayError `bad-request` as soon as any segment is wrong, or of a kind that the relay does not send
+ * @param isPlain whether a text is sent as it is, without interpreting CQ codes
+ * @throws RelayError `bad-request` if any segment is invalid, or of a kind that the relay does not send
  */
 export function parseMessage(message: unknown, isPlain: boolean): Item[] {
   const items: Item[] = []
@@ -38,9 +38,9 @@ export function parseMessage(message: unknown, isPlain: boolean): Item[] {
 }
 
 /**
- * Reads a file that is to be uploaded.
+ * Reads a file to upload.
  *
- * @param name what it is to be shown as
+ * @param name the name for the chat
  * @throws RelayError `bad-request`
  */
 export function parseFile(file: unknown, name: unknown): MediaItem {

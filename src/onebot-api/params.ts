@@ -4,9 +4,9 @@ import { decodeText, mediaTypeOf } from '../http/media-type'
 import type { JsonObject } from '../lib/shape'
 
 /**
- * Reads the parameters of a call (OneBot 11, "HTTP"): those of the query, and those of the body of a POST, JSON or a form, which win.
+ * Reads the parameters of a call (OneBot 11, "HTTP") from the query and from the body of a POST, JSON or a form, which takes precedence.
  *
- * @throws RelayError `invalid-json`, `bad-request`, `unsupported-type` for a body of another type, and those of `readBody`
+ * @throws RelayError `invalid-json`, `bad-request`, `unsupported-type` for a body of another type, and the errors of `readBody`
  */
 export async function readParams(received: Received, query: URLSearchParams, limits: BodyLimits): Promise<JsonObject> {
   const body = received.request.method === 'POST' && hasBody(received) ? await readPosted(received, limits) : {}
@@ -18,14 +18,14 @@ async function readPosted(received: Received, limits: BodyLimits): Promise<JsonO
   const mediaType = mediaTypeOf(type)
   if (mediaType === 'application/json') return readFields(await readJson(received, limits))
   const source = await readBody(received, limits)
-  // NapCat takes it, too.
+  // NapCat, too, accepts JSON with a wrong Content-Type.
   if (looksLikeObject(source)) return readFields(parseBytes(source))
   if (mediaType === 'application/x-www-form-urlencoded') return parseFields(decodeText(source, type))
   throw new RelayError('unsupported-type', 'send the parameters as application/json or application/x-www-form-urlencoded, or in the query')
 }
 
 /**
- * Reads a parameter that is yes or no, in the words that OneBot 11 has for that; no where it is left out.
+ * Reads a boolean parameter in any of the forms of OneBot 11; false if it is absent or empty.
  *
  * @throws RelayError `bad-request`
  */
