@@ -1,6 +1,6 @@
-// Measures how long a single request keeps the relay from doing anything else: `node --import tsx bench/holds.ts [--database] [NAME]`. Its
-// bodies are the worst that are known, of 1 MiB and of 10 MiB, without and with a key. Each cell has the time held and the processor time
-// of the longest turn, which is the better measure where the machine is busy with something else.
+// Measures how long a single request blocks the relay: `node --import tsx bench/holds.ts [--database] [NAME]`. The bodies are the worst
+// known ones, of 1 MiB and of 10 MiB, with and without a key. Each cell shows the blocked time and the processor time of the longest turn.
+// The latter is the better measure if the machine is busy with other programs.
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { endAll } from './lib/child'
@@ -9,10 +9,10 @@ import { Stage } from './lib/stage'
 import { numberOf } from './lib/values'
 
 const mebibyte = 1024 * 1024
-/** How often each body is sent; the least counts, because the machine may be busy with something else. */
+/** How often each body is sent. The smallest result counts, because the machine may be busy with other programs. */
 const rounds = 3
 
-/** A body of about so many bytes. */
+/** Makes a body of about `size` bytes. */
 type Body = (size: number) => string
 
 const target = '"group_id":"123456"'
@@ -20,10 +20,10 @@ const message = (text: string): string => `{${target},"msg":"${text}"}`
 const link = (type: string, url: string): string => `{${target},"type":"${type}","url":"${url}"}`
 const items = (item: string): string => `{${target},"messages":[${Array<string>(1000).fill(item).join(',')}]}`
 const fill = (text: string, size: number): string => text.repeat(Math.floor(size / Buffer.byteLength(text)))
-/** Links as long as they may be. */
+/** Links of the maximum length. */
 const links = (tail: string): Body => size => items(`{"type":"image","url":"http://127.0.0.1:9/${fill(tail, Math.min(size / 1000, 8100))}"}`)
 const hosts = (host: string): Body => () => items(`{"type":"image","url":"http://${host}/"}`)
-/** So many characters from this one on, none of them next to the one before it: these take longest to put into ASCII. */
+/** `count` characters from `first` on, no two neighbours consecutive: the slowest to convert to ASCII. */
 const scattered = (first: number, count: number): string =>
   Array.from({ length: count }, (_, index) => String.fromCodePoint(first + index * 7919 % 250)).join('')
 
@@ -72,10 +72,10 @@ const bodies: Readonly<Record<string, Body>> = {
 }
 
 interface Hold {
-  /** How long a request holds the event loop, and how much processor time its longest turn takes, in milliseconds. */
+  /** How long a request blocks the event loop, and the processor time of its longest turn, in milliseconds. */
   held: number
   cpu: number
-  /** How it is answered. */
+  /** The status of the answer. */
   status: number
 }
 

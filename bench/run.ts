@@ -1,4 +1,4 @@
-// Measures the relay beside its rivals: `npm run bench [-- --quick] [--only <name>]`.
+// Measures the relay against its rivals: `npm run bench [-- --quick] [--only <name>]`.
 import { cp } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { join, resolve } from 'node:path'
@@ -56,7 +56,7 @@ async function run(): Promise<void> {
   }
 }
 
-/** One that goes wrong does not keep the others from being measured. */
+/** Runs all scenarios. A failed one does not stop the others. */
 async function runAll(chosen: readonly Scenario[], bench: Bench): Promise<Row[]> {
   const rows: Row[] = []
   for (const scenario of chosen) {

@@ -13,7 +13,7 @@ declare module 'autocannon' {
       connections: number
       /** In seconds. */
       duration: number
-      /** How often it looks whether it is over, in milliseconds. */
+      /** The interval in milliseconds at which the generator checks whether the run is over. */
       sampleInt: number
       /** In seconds. */
       timeout: number

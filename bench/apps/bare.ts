@@ -1,4 +1,4 @@
-// The rival: the same Koishi app with the least that does the same.
+// The rival: the same Koishi app with minimal routes for the same task.
 import type {} from '@koishijs/plugin-server'
 import { h, type Context } from 'koishi'
 import { textOf } from '../lib/values'
@@ -20,6 +20,6 @@ function addRoutes(ctx: Context): void {
     koa.status = 401
     koa.body = { code: 401 }
   }
-  // The server's parser would read all of the body first.
+  // Without this, the server's parser would read the whole body first.
   ctx.server.post('/refuse', Object.assign(refuse, { [Symbol.for('noParseBody')]: true }))
 }

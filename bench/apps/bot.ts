@@ -11,12 +11,12 @@ import { serve } from './serve'
 /** How long the bot may take to get online, in milliseconds. */
 const patience = 30_000
 
-/** What a Koishi app of the benchmark adds to the server and the adapter. */
+/** The part of a benchmark app beside the server and the adapter. */
 export type Addition = (app: Context, options: unknown) => void
 
 /**
- * Offers to start a Koishi app as users have one: with the server, the OneBot adapter over WebSocket, and SQLite where there is
- * to be a database. Both sides differ in nothing but what is added.
+ * Serves commands that start a Koishi app like a user's: with the server, the OneBot adapter over WebSocket, and, if a database is
+ * requested, SQLite. Both sides differ only in the addition.
  */
 export function serveBot(add: Addition, commands: (app: Context) => Parameters<typeof serve>[0] = () => ({})): void {
   const app = new Context()
@@ -39,8 +39,8 @@ export function serveBot(add: Addition, commands: (app: Context) => Parameters<t
 }
 
 /**
- * Finds the turn of the event loop that takes most processor time: unlike the delay, that does not grow when the machine is busy with
- * something else. It looks after every turn, and so keeps the processor busy.
+ * Finds the longest turn of the event loop by processor time. Unlike the delay, processor time does not grow when the machine is busy with
+ * other programs. The watch runs after every turn, and thus keeps the processor busy.
  */
 function createTurnWatch() {
   let longest = 0
@@ -94,7 +94,7 @@ async function start(app: Context, add: Addition, options: unknown): Promise<obj
   return { port: numberOf(server.address(), 'port') }
 }
 
-/** Counts the chat messages that got past every other plugin. */
+/** Counts the chat messages that passed every other plugin. */
 function createCounter(app: Context) {
   let seen = 0
   let waiting: { count: number, resolve: (answer: object) => void } | undefined
@@ -103,7 +103,7 @@ function createCounter(app: Context) {
     return next()
   })
   return {
-    /** Answers when so many messages have come, counted from now. */
+    /** Answers once `count` further messages have arrived. */
     heard: (argument: unknown) => new Promise<object>(resolve => {
       seen = 0
       waiting = { count: numberOf(argument, 'count'), resolve }

@@ -1,4 +1,4 @@
-// Fills an upload directory with files that are past their time.
+// Fills an upload directory with expired files.
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

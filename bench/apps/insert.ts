@@ -1,4 +1,4 @@
-// The rival of what accepts messages to be sent later: the driver inserts the same row, and nothing else is done. It also fills the table.
+// The rival for accepting deferred messages: the driver only inserts the same row. This program also fills the table.
 import Sqlite from 'koishi-plugin-database-sqlite'
 import { Context } from 'koishi'
 import { randomBytes } from 'node:crypto'
@@ -38,20 +38,20 @@ serve({
   fill,
 })
 
-/** @returns inserts a second, one after the other */
+/** @returns inserts per second, one after another */
 async function insert(argument: unknown): Promise<object> {
   const time = numberOf(argument, 'seconds') * 1000
   const started = performance.now()
   let count = 0
   for (; performance.now() - started < time; count++) {
     await app.database.create('message_relay_journal', rowOf(count))
-    // Lets whatever else the process has to do take its turn, as a server does.
+    // Lets other tasks of the process run, as a server does.
     if (count % 50 === 49) await new Promise(resolve => setImmediate(resolve))
   }
   return { rate: count / (performance.now() - started) * 1000 }
 }
 
-/** Fills the table with finished deliveries, by one statement for all. */
+/** Fills the table with finished deliveries in one statement. */
 async function fill(argument: unknown): Promise<object> {
   const count = numberOf(argument, 'count')
   const sent = { success: true, messageIds: [randomBytes(4).readUInt32BE().toString()] } as const
@@ -60,9 +60,9 @@ async function fill(argument: unknown): Promise<object> {
   if (!(driver instanceof Sqlite)) throw new Error('the driver is not the one of SQLite')
   const table: unknown = driver._all('PRAGMA table_info(message_relay_journal)')
   if (!Array.isArray(table)) throw new Error('the table has no columns')
-  // All as in the first row, but for what has to be unique.
+  // Every column as in the first row, except the unique ones.
   const columns = table.map(column => textOf(column, 'name')).filter(name => name !== 'id' && name !== 'key').map(name => `\`${name}\``)
-  // IDs of the last minutes, so that they are not past their time.
+  // IDs of the last minutes, so that the deliveries have not expired.
   const prefix = uuid().slice(0, 13)
   driver._run([
     'WITH RECURSIVE counter(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counter WHERE n < ?)',
@@ -73,7 +73,7 @@ async function fill(argument: unknown): Promise<object> {
   return {}
 }
 
-/** The row of a text to one of 50 groups: one that waits to be sent, unless something else is given. */
+/** The row of a text to one of 50 groups, waiting to be sent by default. */
 function rowOf(index: number, change: Partial<Delivery> = { deferred: true, expiresAt: Date.now() + day }) {
   const items: ParsedItem[] = [{ type: 'text', text: `build #4711 of main passed in 2 min 13 s (${index % 50})` }]
   const target = { kind: 'group', id: String(200_001 + index % 50) } as const

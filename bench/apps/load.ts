@@ -7,8 +7,8 @@ import { serve } from './serve'
 serve({ load })
 
 /**
- * Sends requests over some connections, each the next one when the answer is there, and measures the time of each answer after a
- * while of warming up. The connections get the bodies and paths in turn.
+ * Sends requests over several connections and measures the time of each answer after a warm-up. Each connection sends its next request when
+ * the previous one is answered. The bodies and paths are distributed over the connections in turn.
  */
 async function load(argument: unknown): Promise<object> {
   const bodies = textsOf(argument, 'bodies')

@@ -10,13 +10,13 @@ serve({
   say,
 })
 
-/** Lets members of a group say something, none of it a command; the bot is told as fast as it listens. */
+/** Posts messages of group members, none of them a command. The bot receives them as fast as it reads. */
 async function say(argument: unknown): Promise<object> {
   const simulator = await started
   const count = numberOf(argument, 'count')
   for (let said = 0; said < count; said++) {
     simulator.say({ group: '123456', user: '10001', text: `what do you think of build ${said}, is it any good?` })
-    // Lets the frames out.
+    // Lets the frames be written.
     if (said % 100 === 99) await new Promise(resolve => setImmediate(resolve))
   }
   return {}

@@ -1,9 +1,9 @@
 import { field } from '../lib/values'
 
-/** Answers a question of the benchmark; may throw. */
+/** Handles a command of the benchmark; may throw. */
 type Command = (argument: unknown) => unknown
 
-/** Answers questions until nobody is left to ask, and then ends the process. */
+/** Answers commands until the parent disconnects, then ends the process. */
 export function serve(commands: Readonly<Record<string, Command>>): void {
   const all: Readonly<Record<string, Command>> = { memory, ...commands }
   process.on('message', message => void answer(all, message))
@@ -21,7 +21,7 @@ async function answer(commands: Readonly<Record<string, Command>>, message: unkn
   }
 }
 
-/** What the process occupies, after it has been cleaned up where that is possible (`--expose-gc`). In bytes. */
+/** The memory of the process in bytes, after a garbage collection if Node.js runs with `--expose-gc`. */
 function memory(): object {
   globalThis.gc?.()
   return process.memoryUsage()

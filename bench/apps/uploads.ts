@@ -1,4 +1,4 @@
-// The load generator for uploads. The bytes are the same again and again, so that it occupies next to no memory itself.
+// The load generator for uploads. It sends the same bytes repeatedly, so that it uses almost no memory itself.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
@@ -13,7 +13,7 @@ const chunk = randomBytes(64 * 1024)
 
 serve({ upload })
 
-/** Uploads files, so many at a time, and measures until the last has its answer. */
+/** Uploads files, `concurrency` at a time, and measures the time until the last answer. */
 async function upload(argument: unknown): Promise<object> {
   const concurrency = numberOf(argument, 'concurrency')
   const size = numberOf(argument, 'size')

@@ -11,23 +11,23 @@ export interface App {
   platform: Child
   /** Without a slash at its end. */
   url: string
-  /** Where uploads go, where it has them. */
+  /** The folder of uploads, if the app has them. */
   uploads: string
   end(): Promise<void>
 }
 
 /** How an app is started. */
 export interface AppOptions {
-  /** File of the built plugin; that of the stage unless given. */
+  /** File of the built plugin; by default that of the stage. */
   plugin?: string
   /** Settings of the relay. */
   config?: object
   /** File of an SQLite database. */
   database?: string
-  /** Where uploads are; a new folder unless given. */
+  /** The folder of uploads; by default a new one. */
   uploads?: string
   exposeGc?: boolean
-  /** Of the adapter, in milliseconds; its own default of a minute unless given. */
+  /** The response timeout of the adapter, in milliseconds; by default one minute, as in the adapter. */
   responseTimeout?: number
 }
 
@@ -36,12 +36,12 @@ export function startRelay(stage: Stage, options: AppOptions = {}): Promise<App>
   return startApp(stage, 'relay', options)
 }
 
-/** Starts the same app with the bare routes in the relay's place. */
+/** Starts the same app with the bare routes instead of the relay. */
 export function startBare(stage: Stage, options: AppOptions = {}): Promise<App> {
   return startApp(stage, 'bare', options)
 }
 
-/** Starts one of the programs of `apps/` that `serveBot`. */
+/** Starts a program of `apps/` that calls `serveBot`. */
 export async function startApp(stage: Stage, program: string, { config, database, exposeGc = false, ...rest }: AppOptions): Promise<App> {
   const platform = await stage.start('platform')
   const child = await stage.start(program, { isRelay: program === 'relay', exposeGc })

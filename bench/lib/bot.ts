@@ -2,17 +2,17 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How long it may take to answer, in milliseconds. */
+/** How long the bot may take to answer, in milliseconds. */
 const patience = 60_000
 
 /** How a bot is started by `npm start`. */
 export interface BotOptions {
   /** The repository. */
   repository: string
-  /** Where npm is called. */
+  /** The folder that npm runs in. */
   cwd: string
   port: number
-  /** The path that is asked; with another answer than this status it is asked again, `undefined` takes any. */
+  /** The path to request. It is requested again until the answer has this status; `undefined` accepts any. */
   path: string
   status?: number
 }
@@ -27,7 +27,7 @@ export async function timeStart({ repository, cwd, port, path, status }: BotOpti
   const started = performance.now()
   const npm = spawn('npm', ['--prefix', repository, 'start'], {
     cwd,
-    // A group of its own, to be ended whole.
+    // A process group of its own, so that all of it can be killed.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH, HOME, TMPDIR: cwd, WEBHOOK_HOST: '127.0.0.1', WEBHOOK_PORT: String(port) },

@@ -2,21 +2,21 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { field } from './values'
 
-/** How long an answer may take, in milliseconds, where nothing else is said. */
+/** The default time limit of an answer, in milliseconds. */
 const patience = 120_000
 /** How long a process may take to end by itself, in milliseconds. */
 const endTime = 10_000
-/** How much of what a process complained about is kept, in characters. */
+/** How many characters of a process's standard error are kept. */
 const keptErrors = 4_000
 
 const running = new Set<Child>()
 
-/** Ends every process that was started here and still runs. */
+/** Ends every running process of the benchmark. */
 export async function endAll(): Promise<void> {
   await Promise.all([...running].map(child => child.end()))
 }
 
-/** A process of the benchmark that answers questions (`apps/serve.ts`). */
+/** A process of the benchmark that answers commands (`apps/serve.ts`). */
 export class Child {
   private nextId = 0
   private readonly waiting = new Map<number, { resolve: (answer: unknown) => void, reject: (error: Error) => void }>()
@@ -24,7 +24,7 @@ export class Child {
 
   private constructor(private readonly name: string, private readonly process: ChildProcess) {
     running.add(this)
-    // What it logs goes to a pipe that is read, as with any service manager.
+    // The output goes to a pipe that is read, as with any service manager.
     process.stdout?.resume()
     process.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.complaints = (this.complaints + text).slice(-keptErrors)
@@ -40,9 +40,9 @@ export class Child {
   }
 
   /**
-   * Starts a built program of `apps/`. It has next to no environment, so that no setting of this shell reaches it.
+   * Starts a built program of `apps/`. Its environment is almost empty, so that no setting of this shell affects it.
    *
-   * @param nodeOptions for Node.js itself, such as `--expose-gc`
+   * @param nodeOptions options of Node.js itself, such as `--expose-gc`
    */
   static start(file: string, cwd: string, nodeOptions: readonly string[] = []): Child {
     const { PATH = '', HOME = '' } = process.env
@@ -57,9 +57,10 @@ export class Child {
   }
 
   /**
-   * Asks for something.
+   * Sends a command.
    *
-   * @throws Error when it fails, when the process ends, or when the answer takes too long (milliseconds)
+   * @param time how long the answer may take, in milliseconds
+   * @throws Error when the command fails, the process ends, or the answer takes too long
    */
   async ask(command: string, argument: unknown = {}, time = patience): Promise<unknown> {
     const id = this.nextId++
@@ -81,11 +82,11 @@ export class Child {
     }
   }
 
-  /** Ends the process: by itself, or by force when it does not. */
+  /** Ends the process, by force if it does not end by itself. */
   async end(): Promise<void> {
     if (!running.has(this)) return
     const ended = once(this.process, 'exit')
-    // It ends when nobody is left to ask.
+    // A program ends when its parent disconnects.
     if (this.process.connected) this.process.disconnect()
     const timer = setTimeout(() => this.process.kill('SIGKILL'), endTime)
     await ended

@@ -29,7 +29,7 @@ export function atMostMore(more: number, unit: string): Goal {
   return { text: more === 0 ? 'no more' : `≤ +${more} ${unit}`, compare: difference, show: showDifference(unit), isMet: median => median <= more }
 }
 
-/** No more of it than the rival, except for what the figures of one side differ among themselves. */
+/** No worse than the rival, within the spread of one side's figures. */
 export function withinSpread(better: 'higher' | 'lower'): Goal {
   return {
     text: 'no difference beyond the spread',

@@ -3,22 +3,22 @@ import type { Child } from './child'
 import type { Extent } from './scenario'
 import { numberOf, textsOf } from './values'
 
-/** What is sent where. */
+/** The requests of a load, and their destination. */
 export interface Load {
   url: string
-  /** The connections get them in turn. */
+  /** Distributed over the connections in turn. */
   bodies: readonly string[]
-  /** In the place of the path of the URL; the connections get them in turn as well. */
+  /** Replaces the path of the URL; also distributed in turn. */
   paths?: readonly string[]
   connections: number
-  /** The status of each answer; 200 unless given. */
+  /** The expected status of each answer; 200 by default. */
   status?: number
-  /** Sends so many requests and measures all of them, in the place of a window of time. */
+  /** Sends exactly this many requests and measures all of them, instead of a window of time. */
   amount?: number
   headers?: Readonly<Record<string, string>>
 }
 
-/** What came of it. Times are in milliseconds. */
+/** The result of a load. Times are in milliseconds. */
 export interface LoadResult {
   /** Answers a second. */
   rate: number
@@ -30,9 +30,9 @@ export interface LoadResult {
 const patience = 600_000
 
 /**
- * Puts an app under load by the generator, a process of its own.
+ * Puts an app under load from the generator, a process of its own.
  *
- * @throws Error when a request is answered otherwise, or not at all: its figures would mean nothing
+ * @throws Error when a request has no answer or another status, because the figures would mean nothing
  */
 export async function runLoad(generator: Child, { amount = 0, status = 200, headers, ...load }: Load, extent: Extent): Promise<LoadResult> {
   const window = amount > 0 ? { seconds: 0, warmUp: 0 } : extent.window
@@ -48,7 +48,7 @@ export async function runLoad(generator: Child, { amount = 0, status = 200, head
   return { rate: numberOf(result, 'rate'), median: numberOf(result, 'median'), p99: numberOf(result, 'p99') }
 }
 
-/** Bodies of single text messages to so many groups. */
+/** Bodies of single text messages, one per group. */
 export function textsTo(groups: number): string[] {
   return Array.from({ length: groups }, (_, index) => JSON.stringify({
     group_id: String(200_001 + index), msg: `build #4711 of main passed in 2 min 13 s (${index})`,

@@ -5,12 +5,12 @@ import { textOf } from './values'
 
 const repository = resolve(__dirname, '../..')
 
-/** The packages whose versions matter for the figures. */
+/** The packages whose versions influence the figures. */
 const packages = [
   'koishi', '@koishijs/plugin-server', '@koishijs/plugin-adapter-onebot', 'koishi-plugin-database-sqlite', 'formidable', 'ws', 'autocannon',
 ]
 
-/** What the figures were taken on, in Markdown. */
+/** The machine and the versions behind the figures, in Markdown. */
 export async function describeMachine(): Promise<string> {
   const { version } = await manifest(repository)
   const versions = await Promise.all(packages.map(async name => `${name} ${(await manifest(join(repository, 'node_modules', name))).version}`))

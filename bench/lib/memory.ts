@@ -3,12 +3,12 @@ import { numberOf } from './values'
 import type { Child } from './child'
 
 const mebibyte = 1024 * 1024
-/** How often memory is looked at where the system does not keep the peak, in milliseconds. */
+/** The sampling interval of memory if the system does not record the peak, in milliseconds. */
 const sampling = 20
 
 /**
- * The memory that a process occupies, in MiB: `VmRSS`, as the system sees it. Where there is no `/proc` (macOS, Windows), the
- * process is asked for its `process.memoryUsage.rss()`, which is the same figure.
+ * The memory of a process in MiB, as the system sees it: `VmRSS`. Without `/proc` (macOS, Windows), the process answers its
+ * `process.memoryUsage.rss()`, which is the same figure.
  */
 export async function residentMemory(child: Child): Promise<number> {
   const figure = await readStatus(child, 'VmRSS')
@@ -16,8 +16,8 @@ export async function residentMemory(child: Child): Promise<number> {
 }
 
 /**
- * The most memory that a process occupies while something goes on, in MiB: `VmHWM`, which the system keeps exactly and which is
- * set back before. Where that cannot be done, memory is sampled every 20 ms, and a shorter peak is missed.
+ * The peak memory of a process during `work`, in MiB: `VmHWM`, which the system records exactly and which is reset before. If it cannot be
+ * reset, memory is sampled every 20 ms, and shorter peaks are missed.
  */
 export async function peakMemory(child: Child, work: () => Promise<unknown>): Promise<number> {
   const isReset = await writeFile(`/proc/${child.pid}/clear_refs`, '5').then(() => true, () => false)

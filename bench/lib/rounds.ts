@@ -1,6 +1,6 @@
 import type { Pair } from './scenario'
 
-/** Measures both sides in turns, A B A B, so that whatever else the machine does falls on both. */
+/** Measures both sides in turns, A B A B, so that other load on the machine affects both. */
 export async function alternate<T>(rounds: number, relay: () => Promise<T>, rival: () => Promise<T>): Promise<{ relay: T, rival: T }[]> {
   const results: { relay: T, rival: T }[] = []
   for (let round = 0; round < rounds; round++) {

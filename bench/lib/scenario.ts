@@ -1,19 +1,19 @@
 import type { Stage } from './stage'
 
-/** How much is measured: all of it, or so much that one sees that it works. */
+/** How much to measure: everything, or just enough to see that the scenarios work. */
 export interface Extent {
   readonly isQuick: boolean
-  /** How often both sides are measured, in turns. */
+  /** How often both sides are measured, alternately. */
   readonly rounds: number
-  /** How long a window of load is measured, in seconds, and how long it runs before. */
+  /** The measured time of a window of load, and the warm-up before it, in seconds. */
   readonly window: { seconds: number, warmUp: number }
 }
 
-/** What a scenario is given. */
+/** The environment of a scenario. */
 export interface Bench {
   readonly stage: Stage
   readonly extent: Extent
-  /** Tells whoever watches how it goes on. */
+  /** Reports progress to the operator. */
   readonly log: (text: string) => void
 }
 
@@ -23,35 +23,35 @@ export interface Pair {
   rival: number
 }
 
-/** When a goal is met, and how the two sides are compared for it. */
+/** When a goal is met, and how it compares the two sides. */
 export interface Goal {
   text: string
-  /** What one round says: a ratio, or a difference. */
+  /** The result of one round: a ratio or a difference. */
   compare: (pair: Pair) => number
-  /** What a comparison looks like in the table. */
+  /** Formats a comparison for the table. */
   show: (comparison: number) => string
-  /** @param comparisons those of all rounds */
+  /** @param pairs the figures of all rounds */
   isMet: (median: number, pairs: readonly Pair[]) => boolean
 }
 
 /** One line of the table. */
 export interface Row {
   what: string
-  /** What it is measured beside. */
+  /** The name of the rival. */
   rival: string
   unit: string
-  /** How many digits of a figure mean something. */
+  /** How many digits of a figure are significant. */
   digits?: number
   goal: Goal
   pairs: readonly Pair[]
-  /** What helps to read it, for below the table. */
+  /** An explanation for below the table. */
   note?: string
 }
 
-/** One thing to measure. */
+/** One measurement. */
 export interface Scenario {
   /** For `--only`. */
   name: string
-  /** @throws whatever goes wrong: then there are no figures */
+  /** @throws any error: then there are no figures */
   run(bench: Bench): Promise<Row[]>
 }

@@ -7,17 +7,17 @@ import { Child } from './child'
 
 const repository = resolve(__dirname, '../..')
 
-/** What a build needs and `npm start` reads. */
+/** The files that a build and `npm start` need. */
 export const sources = ['package.json', 'koishi.yml', 'tsconfig.json', 'scripts', 'cli', 'src', 'bot', 'simulator']
 
 /**
- * A copy of the repository, built as for users, so that nothing that goes on in the repository meanwhile is measured. Everything
- * that the benchmark writes is in it.
+ * A copy of the repository, built as for users, so that later changes in the repository do not affect the figures. The benchmark writes
+ * only into this copy.
  */
 export class Stage {
   private constructor(readonly folder: string, private readonly nodeOptions: readonly string[]) {}
 
-  /** @param nodeOptions for the processes of the relay only */
+  /** @param nodeOptions options of Node.js for the processes of the relay only */
   static async create(nodeOptions: readonly string[]): Promise<Stage> {
     const folder = await mkdtemp(join(tmpdir(), 'relay-bench-'))
     const stage = new Stage(folder, nodeOptions)
@@ -45,7 +45,7 @@ export class Stage {
   async pluginAt(commit: string): Promise<string> {
     const folder = await this.newFolder()
     const archive = join(folder, 'sources.tar')
-    // An older commit may not have all of them.
+    // An older commit may lack some of the sources.
     const present = run('git', ['ls-tree', '--name-only', commit, ...sources], repository).trim().split('\n')
     run('git', ['archive', '--output', archive, commit, ...present], repository)
     run('tar', ['-xf', archive], folder)
@@ -93,7 +93,7 @@ async function build(folder: string): Promise<void> {
   run(process.execPath, ['scripts/build.mjs'], folder)
 }
 
-/** @returns what it printed */
+/** @returns the standard output */
 function run(command: string, parameters: readonly string[], cwd: string): string {
   const { status, stdout, stderr } = spawnSync(command, parameters, { cwd, encoding: 'utf8' })
   if (status !== 0) throw new Error(`${command} ${parameters[0] ?? ''} failed: ${stderr}`)

@@ -1,4 +1,4 @@
-/** The middle and the ends of some figures. */
+/** The median and the range of some figures. */
 export interface Summary {
   median: number
   min: number
@@ -16,7 +16,7 @@ export function median(figures: readonly number[]): number {
 }
 
 /**
- * The figure below which this share of all figures lies; between two figures, in proportion.
+ * The figure below which this share of all figures lies, interpolated linearly.
  *
  * @param share from 0 to 1
  * @throws Error when there is no figure

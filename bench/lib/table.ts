@@ -1,7 +1,7 @@
 import type { Row } from './scenario'
 import { summarise } from './statistics'
 
-/** The rows as a Markdown table, with the notes below it. */
+/** The rows as a Markdown table, followed by the notes. */
 export function renderTable(rows: readonly Row[]): string {
   const notes = rows.flatMap(({ note }) => note === undefined ? [] : [note])
   return [

@@ -5,12 +5,12 @@ import { alternate, pick } from '../lib/rounds'
 import type { Bench, Pair, Row, Scenario } from '../lib/scenario'
 import { fill, responseTimeout } from './memory'
 
-/** The least that is called "no slower": what two runs of the same commit differ by on a shared machine. */
+/** The lowest ratio that counts as "no slower": on a shared machine, two runs of the same commit differ by this much. */
 const noSlower = atLeast(0.9)
-/** Likewise for memory, in MB. */
+/** The same for memory, in MB. */
 const noMore = atMostMore(2, 'MB')
 
-/** The relay as it is beside the relay as it was at a commit of the repository. */
+/** The present relay against the relay at a commit of the repository. */
 export function against(commit: string): Scenario {
   return {
     name: 'against',
@@ -34,7 +34,7 @@ export function against(commit: string): Scenario {
   }
 }
 
-/** How often both are started anew: two processes of the same commit differ by several percent for as long as they run. */
+/** How often both are started anew: two processes of the same commit differ by several percent throughout their lives. */
 const starts = 3
 
 async function sends(bench: Bench, plugin: string, groups: number): Promise<Row['pairs']> {

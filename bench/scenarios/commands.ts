@@ -4,7 +4,7 @@ import { alternate, pick } from '../lib/rounds'
 import type { Scenario } from '../lib/scenario'
 import { numberOf } from '../lib/values'
 
-/** Chat messages that are no commands, as nearly all are. */
+/** Chat messages that are not commands, as nearly all are. */
 export const commands: Scenario = {
   name: 'commands',
   async run({ stage, extent }) {

@@ -7,7 +7,7 @@ import type { Bench, Row, Scenario } from '../lib/scenario'
 import type { Stage } from '../lib/stage'
 import { numberOf } from '../lib/values'
 
-/** Messages that are accepted to be delivered later, while those accepted before are delivered. */
+/** Accepting deferred messages while earlier ones are delivered. */
 export const accepting: Scenario = {
   name: 'deferred',
   async run({ stage, extent }): Promise<Row[]> {
@@ -33,7 +33,7 @@ export const accepting: Scenario = {
   },
 }
 
-/** Sends whose caller waits, with few and with many records in the database. */
+/** Sends of waiting callers, with few and with many records in the database. */
 export const records: Scenario = {
   name: 'records',
   async run(bench): Promise<Row[]> {
@@ -47,7 +47,7 @@ export const records: Scenario = {
   },
 }
 
-/** Sends that are written into a database once they have ended, beside sends that only memory keeps. */
+/** Sends that are recorded in a database when they have ended, against sends that only memory keeps. */
 export const recording: Scenario = {
   name: 'recording',
   async run({ stage, extent }): Promise<Row[]> {

@@ -12,15 +12,12 @@ const secret = 'a-secret-for-the-benchmark'
 const groups = Array.from({ length: 50 }, (_, index) => String(200_001 + index))
 const pathTo = (group: string): string => `/hooks/github/group:${group}`
 
-/**
- * A push as GitHub tells of it, beside the text that it becomes. Both wait for the result, which is what a hook does where nothing is
- * stored.
- */
+/** A push event of GitHub against the text that it renders to. Both requests wait for the result, as a hook does without a database. */
 export const hooks: Scenario = {
   name: 'hooks',
   async run({ stage, extent }) {
     const push = readPush()
-    // Without X-GitHub-Delivery, by which the relay would know the same push again, and without a key, so that the signature counts.
+    // Without X-GitHub-Delivery, which identifies a repeated push, and without a key, so that the signature counts.
     const headers = {
       'x-api-key': '', 'x-github-event': 'push', 'x-hub-signature-256': `sha256=${createHmac('sha256', secret).update(push).digest('hex')}`,
     }
@@ -50,7 +47,7 @@ export const hooks: Scenario = {
   },
 }
 
-/** The first push to a branch among the examples that GitHub gives. */
+/** The first push to a branch among GitHub's examples. */
 function readPush(): string {
   const examples: unknown = JSON.parse(readFileSync(require.resolve('@octokit/webhooks-examples/api.github.com/index.json'), 'utf8'))
   const pushes: unknown = Array.isArray(examples) ? field(examples.find(each => field(each, 'name') === 'push'), 'examples') : undefined
@@ -59,7 +56,7 @@ function readPush(): string {
   return JSON.stringify(push)
 }
 
-/** The text that a push becomes. */
+/** The text that a push renders to. */
 async function render({ url }: App, push: string, headers: Record<string, string>): Promise<string> {
   const response = await fetch(`${url}${pathTo('200001')}?dry_run=1`, { method: 'POST', body: push, headers })
   const answer: unknown = await response.json()

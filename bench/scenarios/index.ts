@@ -10,7 +10,7 @@ import { batch, manyGroups, oneConnection, oneGroup } from './sends'
 import { start } from './start'
 import { uploadMemory, uploads } from './uploads'
 
-/** All that is measured, in the order of the table. */
+/** All scenarios, in the order of the table. */
 export const scenarios: readonly Scenario[] = [
   manyGroups, oneGroup, oneConnection, batch, refused, manyKeys, hooks, uploads, uploadMemory, memory, commands, retention, start,
   accepting, recording, records,

@@ -6,7 +6,7 @@ import type { Scenario } from '../lib/scenario'
 
 const secretOf = (index: number): string => `a-key-for-caller-number-${index}`
 
-/** Keys with all that is looked at for each request. */
+/** Keys with every restriction that is checked on each request. */
 function keys(count: number): object[] {
   return Array.from({ length: count }, (_, index) => ({
     name: `caller ${index}`, key: secretOf(index), targets: ['private:*', 'group:1*', 'group:2*'], expires: '2099-12-31',
@@ -14,7 +14,7 @@ function keys(count: number): object[] {
   }))
 }
 
-/** Single texts with the last of twenty keys, beside the same with the only one. */
+/** Single texts with the last of twenty keys, against the same with the only one. */
 export const manyKeys: Scenario = {
   name: 'keys',
   async run({ stage, extent }) {

@@ -9,8 +9,8 @@ import { median } from '../lib/statistics'
 import { numberOf } from '../lib/values'
 
 /**
- * The adapter never clears the timer of a call, which holds what was sent. With its default of a minute, these timers are all that
- * one would see of both sides. In milliseconds.
+ * The response timeout of the adapter, in milliseconds. The adapter never clears the timer of a call, which holds the sent message. With
+ * the default of one minute, these timers would dominate the figures of both sides.
  */
 export const responseTimeout = 1_000
 
@@ -21,10 +21,10 @@ interface Figures {
   resident: number
 }
 
-/** How much more the heap may hold at the end than halfway and still be called flat, in MB. */
+/** How much the heap may grow from halfway to the end and still count as flat, in MB. */
 const tolerance = 1
 
-/** What is left in memory after many sends, each round in new processes, and after a garbage collection (`--expose-gc`). */
+/** The memory that remains after many sends and a garbage collection (`--expose-gc`). Each round has new processes. */
 export const memory: Scenario = {
   name: 'memory',
   async run(bench): Promise<Row[]> {
@@ -51,7 +51,7 @@ export const memory: Scenario = {
   },
 }
 
-/** Sends that many texts, and says what is left of them in memory. */
+/** Sends this many texts and measures the memory that remains. */
 export async function fill({ stage, extent }: Bench, app: App, path: string, sends: number): Promise<Figures> {
   const generator = await stage.start('load')
   const load = { url: app.url + path, bodies: textsTo(50), connections: 50, amount: sends / 2 }

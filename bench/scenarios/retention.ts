@@ -6,12 +6,12 @@ import { alternate, pick } from '../lib/rounds'
 import type { Bench, Scenario } from '../lib/scenario'
 import { numberOf } from '../lib/values'
 
-/** The longest that a sweep is watched, in milliseconds. */
+/** The longest time that a sweep is watched, in milliseconds. */
 const patience = 40_000
-/** The longest that an idle one is watched, in milliseconds. */
+/** The longest time that an idle relay is watched, in milliseconds. */
 const idleTime = 15_000
 
-/** Removing files that are past their time, which begins when the relay starts. */
+/** The removal of expired files, which begins when the relay starts. */
 export const retention: Scenario = {
   name: 'retention',
   async run(bench) {
@@ -32,9 +32,9 @@ export const retention: Scenario = {
 }
 
 /**
- * @param files how many there are; without any, it is idle
- * @param time how long to watch an idle one, in milliseconds
- * @returns the delay and how long it was watched, in milliseconds
+ * @param files the number of expired files; an idle relay has none
+ * @param time how long to watch an idle relay, in milliseconds
+ * @returns the delay and the watched time, in milliseconds
  */
 async function watch(bench: Bench, files: number, time = 0): Promise<{ p99: number, time: number }> {
   const { stage } = bench

@@ -6,7 +6,7 @@ import type { Bench, Row, Scenario } from '../lib/scenario'
 
 const rival = 'bare route'
 
-/** Single text messages to different groups: nothing has to wait for anything. */
+/** Single text messages to different groups: no message waits for another. */
 export const manyGroups: Scenario = {
   name: 'sends',
   async run(bench) {
@@ -18,7 +18,7 @@ export const manyGroups: Scenario = {
   },
 }
 
-/** Single text messages to one group, where order makes them wait for one another. */
+/** Single text messages to one group, which wait for one another to keep their order. */
 export const oneGroup: Scenario = {
   name: 'one-group',
   async run(bench) {
@@ -27,7 +27,7 @@ export const oneGroup: Scenario = {
   },
 }
 
-/** Single text messages one after the other. */
+/** Single text messages, one after another. */
 export const oneConnection: Scenario = {
   name: 'one-connection',
   async run(bench) {
@@ -36,7 +36,7 @@ export const oneConnection: Scenario = {
   },
 }
 
-/** Ten texts in one request, beside ten requests. */
+/** Ten texts in one request, against ten requests. */
 export const batch: Scenario = {
   name: 'batch',
   async run(bench): Promise<Row[]> {

@@ -7,7 +7,7 @@ import { alternate, pick } from '../lib/rounds'
 import type { Scenario } from '../lib/scenario'
 import { sources, type Stage } from '../lib/stage'
 
-/** From `npm start` to the first answer, the build included. */
+/** The time from `npm start` to the first answer, including the build. */
 export const start: Scenario = {
   name: 'start',
   async run({ stage, extent }) {
@@ -27,7 +27,7 @@ export const start: Scenario = {
   },
 }
 
-/** The plugin is built there, too; it is only not loaded. */
+/** A copy in which the plugin is built but not loaded. */
 async function copyWithoutPlugin(stage: Stage): Promise<string> {
   const folder = await stage.newFolder()
   for (const name of sources) await cp(join(stage.folder, name), join(folder, name), { recursive: true })

@@ -13,7 +13,7 @@ import { numberOf } from '../lib/values'
 const size = 20 * 1024 * 1024
 const rival = 'Node.js server that pipes the request to a file'
 
-/** One of the two that take uploads. */
+/** The relay or its rival, as a receiver of uploads. */
 interface Receiver {
   child: Child
   url: string
@@ -21,7 +21,7 @@ interface Receiver {
   end(): Promise<void>
 }
 
-/** Uploads of 20 MB, one and many at a time. */
+/** Uploads of 20 MB, one at a time and many at once. */
 export const uploads: Scenario = {
   name: 'uploads',
   async run(bench) {
@@ -37,7 +37,7 @@ export const uploads: Scenario = {
   },
 }
 
-/** The most memory while 50 files of 20 MB come at once; each round in new processes. */
+/** The peak memory while 50 files of 20 MB arrive at once. Each round has new processes. */
 export const uploadMemory: Scenario = {
   name: 'upload-memory',
   async run({ stage, extent }): Promise<Row[]> {
@@ -46,7 +46,7 @@ export const uploadMemory: Scenario = {
     const peak = async (start: (stage: Stage) => Promise<Receiver>): Promise<{ growth: number, peak: number }> => {
       const receiver = await start(stage)
       try {
-        // What the code itself takes is there after a few.
+        // After a few uploads, the code itself is loaded and no longer adds memory.
         await upload(generator, receiver, { files: 4, concurrency: 4 })
         const before = await residentMemory(receiver.child)
         const peak = await peakMemory(receiver.child, () => upload(generator, receiver, { files, concurrency: files }))
@@ -92,7 +92,7 @@ async function upload(generator: Child, { url, folder }: Receiver, amount: { fil
   return numberOf(result, 'bytesPerSecond')
 }
 
-/** Removes what was uploaded, so that the disk does not fill up. */
+/** Removes the uploaded files, so that the disk does not fill up. */
 async function empty(folder: string): Promise<void> {
   for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true })
 }
