@@ -5,14 +5,14 @@ import { isFields, listOf, numberOf, textOf, textsOf, wordsOf, type Fields } fro
 function readKey(fields: Fields) {
   return {
     name: textOf(fields.name),
-    /** Absent for every target. */
+    /** Absent if every target is allowed. */
     targets: Array.isArray(fields.targets) ? textsOf(fields.targets) : undefined,
     allow: textsOf(fields.allow),
-    /** Absent for never; so are all times that follow. */
+    /** Absent if the key does not expire, like the later times. */
     expires: textOf(fields.expires) || undefined,
-    /** In messages a minute; absent for no limit. */
+    /** In messages a minute; absent without a limit. */
     rate: fields.rate === undefined ? undefined : numberOf(fields.rate),
-    /** The addresses that may use it; empty for all. */
+    /** The addresses that may use the key; empty if all may. */
     from: textsOf(fields.from),
     origin: originOf(fields),
     lastUsedAt: textOf(fields.last_used_at) || undefined,
@@ -21,28 +21,28 @@ function readKey(fields: Fields) {
 
 export type Key = ReturnType<typeof readKey>
 
-/** A key to be made. */
+/** The form of a new key. */
 export interface KeyWish {
   name: string
-  /** Empty for every target. */
+  /** Empty if every target is allowed. */
   targets: readonly string[]
   allow: readonly string[]
-  /** A date; empty for never. */
+  /** A date; empty if the key does not expire. */
   expires: string
-  /** Empty for no limit. */
+  /** Empty without a limit. */
   rate: string
-  /** Addresses with commas between them; empty for every address. */
+  /** Comma-separated addresses; empty if all are allowed. */
   from: string
-  /** Whether it has a secret for signatures as well, where it is for something that signs. */
+  /** Whether the key also has a secret for signatures. */
   signs: boolean
 }
 
-/** What is shown of a key once, and never again. */
+/** The secret values of a key, which the relay shows only once. */
 function readFreshKey({ name, key, secret }: Fields) {
   return {
     name: textOf(name),
     key: textOf(key),
-    /** Empty where nothing is to be signed. */
+    /** Empty for a key without signatures. */
     secret: textOf(secret),
   }
 }
@@ -53,21 +53,21 @@ export type FreshKey = ReturnType<typeof readFreshKey>
 function readTarget(fields: Fields) {
   return {
     name: textOf(fields.name),
-    /** Whole addresses: `onebot:10000:group:1` where it names a bot. */
+    /** Full addresses; with a bot, such as `onebot:10000:group:1`. */
     to: textsOf(fields.to),
-    /** The ways to it, one after another, instead of `to`; empty without any. */
+    /** The ways, in their order, which replace `to`; empty if there are none. */
     first: Array.isArray(fields.first) ? fields.first.map(readWay) : [],
-    /** Names among the ways that lead to no single chat any more. */
+    /** Names among the ways that no longer stand for a single chat. */
     skipped: textsOf(fields.skipped),
-    /** In seconds, as written: how long a way may keep a message waiting. */
+    /** How long a way may delay a message, in seconds, as a string. */
     after: textOf(fields.after),
-    /** Whether the next way follows one that went unanswered. */
+    /** Whether the next way follows an unanswered one. */
     goesOnUnknown: fields.when_unknown === 'next',
-    /** In seconds, as written: the least time between two messages; empty for none. */
+    /** The shortest interval between two messages, in seconds, as a string; empty for none. */
     digest: textOf(fields.digest),
-    /** When only urgent messages leave; absent for never. */
+    /** The quiet hours, when only urgent messages are sent; absent for none. */
     quiet: readQuiet(fields.quiet),
-    /** Empty for that of the settings. */
+    /** Empty for the language of the settings. */
     lang: textOf(fields.lang),
     origin: originOf(fields),
   }
@@ -75,42 +75,42 @@ function readTarget(fields: Fields) {
 
 export type Target = ReturnType<typeof readTarget>
 
-/** A way to a target. */
+/** A way of a target. */
 function readWay(way: unknown) {
   const { url, secret, format } = isFields(way) ? way : { url: way }
   return {
     /** An address, a name or an HTTP address. */
     address: textOf(url),
-    /** Of an HTTP address: a new secret for signatures; empty for none, or for the one that it has. */
+    /** For an HTTP address: a new secret for signatures; empty to keep the present one, or none. */
     secret: '',
     hasSecret: secret === true,
-    /** Of an HTTP address: empty for JSON of the relay's own, or `apprise`. */
+    /** For an HTTP address: `apprise`, or empty for the relay's own JSON. */
     format: textOf(format),
   }
 }
 
 export type Way = ReturnType<typeof readWay>
 
-/** Times of the day such as `22:00`, and the name of their time zone. */
+/** Quiet hours: times of day such as `22:00`, and the name of their time zone. */
 function readQuiet(quiet: unknown) {
   return isFields(quiet) ? { from: textOf(quiet.from), to: textOf(quiet.to), zone: textOf(quiet.zone) } : undefined
 }
 
 export type Quiet = NonNullable<ReturnType<typeof readQuiet>>
 
-/** Whether something stands in the settings, which this page does not change, or was made while the relay runs. */
+/** Whether a key or target comes from the settings, which this page cannot change, or was created at runtime. */
 function originOf({ source }: Fields): 'settings' | 'made' {
   return source === 'made' ? 'made' : 'settings'
 }
 
 export const isHttp = ({ address }: Pick<Way, 'address'>): boolean => /^https?:/i.test(address)
 
-/** All that a target leads to. */
+/** All addresses of a target. */
 export function placesOf({ to, first }: Pick<Target, 'to' | 'first'>): string[] {
   return first.length > 0 ? first.map(({ address }) => address) : to
 }
 
-/** What was wished for, or why there is none. */
+/** The requested value, or the reason for its absence. */
 export type Result<T> = { value: T } | { problem: string }
 
 async function ask<T>(read: (data: Fields) => T, method: Method, path: string, body?: object): Promise<Result<T>> {
@@ -118,7 +118,7 @@ async function ask<T>(read: (data: Fields) => T, method: Method, path: string, b
   return isRight ? { value: read(data) } : { problem: msg }
 }
 
-/** For what is answered with nothing that is of use. */
+/** For requests whose answer has no useful content. */
 const change = (method: Method, path: string, body?: object): Promise<Result<undefined>> => ask(() => undefined, method, path, body)
 const pathOf = (kind: 'keys' | 'targets' | 'templates', name: string): string => `/${kind}/${encodeURIComponent(name)}`
 
@@ -132,7 +132,7 @@ export function makeKey({ name, targets, allow, expires, rate, from, signs }: Ke
   })
 }
 
-/** @param grace for how many seconds the old key still counts */
+/** @param grace how many seconds the old key stays valid */
 export function rotateKey(name: string, grace: number): Promise<Result<FreshKey>> {
   return ask(readFreshKey, 'POST', `${pathOf('keys', name)}/rotate`, { grace })
 }
@@ -142,9 +142,9 @@ export const revokeKey = (name: string): Promise<Result<undefined>> => change('D
 export const loadTargets = (): Promise<Result<Target[]>> => ask(({ targets }) => listOf(targets).map(readTarget), 'GET', '/targets')
 
 /**
- * Makes a target, or changes it.
+ * Creates or changes a target.
  *
- * @param bot the only one that writes to it, as `platform:id`; empty for any
+ * @param bot the only bot that may send to the target, as `platform:id`; empty for any
  */
 export function saveTarget(
   { name, to, first, after, goesOnUnknown, digest, quiet, lang }: Omit<Target, 'origin' | 'skipped'>, bot: string,
@@ -167,7 +167,7 @@ function writeWay(way: Way): unknown {
 
 export const removeTarget = (name: string): Promise<Result<undefined>> => change('DELETE', pathOf('targets', name))
 
-/** The template of a source: one's own, or the one that comes with the relay. */
+/** The template of a source: the operator's own, or the built-in one. */
 export interface Template {
   text: string
   isOwn: boolean
@@ -181,20 +181,20 @@ export function saveTemplate(name: string, template: string): Promise<Result<und
   return change('PUT', pathOf('templates', name), { template })
 }
 
-/** Goes back to the template that comes with the relay. */
+/** Restores the built-in template. */
 export const resetTemplate = (name: string): Promise<Result<undefined>> => change('DELETE', pathOf('templates', name))
 
-/** What a template makes of a payload. */
+/** The message that a template renders from a payload. */
 export type Rendering = { text: string, pictures: string[] } | { skipped: string }
 
-/** Shows what a template would make of a payload. Nothing is sent. */
+/** Renders a payload with a template. Nothing is sent. */
 export function previewTemplate(name: string, template: string, payload: Fields, event: string): Promise<Result<Rendering>> {
   return ask(({ skipped, text, pictures }) => {
     return skipped === undefined ? { text: textOf(text), pictures: textsOf(pictures) } : { skipped: textOf(skipped) }
   }, 'POST', `${pathOf('templates', name)}/preview`, { template, payload, ...event && { event } })
 }
 
-/** A payload, or `undefined` for what is no object of JSON. */
+/** A payload; `undefined` if the text is not a JSON object. */
 export function parsePayload(text: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(text)

@@ -7,7 +7,7 @@ import { translateTo } from './texts/reasons'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
-/** What a request has besides its method and path. */
+/** The parts of a request besides its method and path. */
 export interface More {
   query?: Record<string, string>
   headers?: Record<string, string>
@@ -16,18 +16,18 @@ export interface More {
 
 /** An answer of the HTTP interface. */
 export interface Reply {
-  /** 0 where there was no connection. */
+  /** 0 without a connection. */
   status: number
   isRight: boolean
-  /** In the language of the page, as far as the page knows the text. */
+  /** In the language of the page, if the page knows the text. */
   msg: string
   data: Fields
   headers: Fields
-  /** Of an answer that is neither JSON nor text. */
+  /** The body, if it is neither JSON nor text. */
   base64: string
 }
 
-/** Makes a request to the HTTP interface of the relay. It never fails: what went wrong is part of the answer. */
+/** Sends a request to the HTTP interface of the relay. It never throws: the reply contains the error. */
 export async function call(method: Method, path: string, more: More = {}): Promise<Reply> {
   const answer = fieldsOf(await ask('message-relay/request', { method, path, ...more }))
   const json = fieldsOf(answer.json)
@@ -44,7 +44,7 @@ export async function call(method: Method, path: string, more: More = {}): Promi
 
 async function ask(type: string, ...args: unknown[]): Promise<unknown> {
   let stop = (): void => undefined
-  // The console waits a minute for an answer that cannot come any more.
+  // If the connection is lost, the console itself waits a minute for the answer.
   const lost = new Promise<undefined>(resolve => {
     stop = watch(socket, () => resolve(undefined))
   })
@@ -57,7 +57,7 @@ async function ask(type: string, ...args: unknown[]): Promise<unknown> {
   }
 }
 
-/** What the page knows of the relay besides what HTTP tells; `undefined` where there is no connection, or the user may not know it. */
+/** Facts of the relay that its HTTP interface does not tell; `undefined` without a connection, or if the user lacks the permission. */
 export async function loadAbout() {
   const about = await ask('message-relay/about')
   if (!isFields(about)) return
@@ -66,26 +66,26 @@ export async function loadAbout() {
     isPublic: about.isPublic === true,
     sources: textsOf(about.sources),
     scopes: textsOf(about.scopes),
-    /** The largest file that is accepted, in bytes. */
+    /** The largest accepted file, in bytes. */
     maxUploadSize: numberOf(about.maxUploadSize),
-    /** The file that the master key was written to; empty where it is in the settings. */
+    /** The file of the generated master key; empty if the key is in the settings. */
     keyFile: textOf(about.keyFile),
   }
 }
 
 export type About = NonNullable<Awaited<ReturnType<typeof loadAbout>>>
 
-/** By which log and records call this page. The settings refuse it as the name of a key. */
+/** The name of this page in logs and records. The settings do not allow a key of this name. */
 export const pageName = 'console'
 
-/** Why something waits for a chat that is closed to the bot for a while; `undefined` where there is none. */
+/** Why a delivery waits for a chat that is temporarily closed to the bot; `undefined` if it does not. */
 export function readHold(fields: unknown) {
   if (!isFields(fields)) return
   return {
     cause: textOf(fields.cause),
     /** In plain English. */
     reason: textOf(fields.reason),
-    /** Empty where that is not known. */
+    /** Empty if the end is unknown. */
     until: textOf(fields.until),
   }
 }
@@ -98,13 +98,13 @@ export function readDelivery(fields: Fields) {
     id: textOf(fields.id),
     state: textOf(fields.state),
     hold: readHold(fields.held),
-    /** When it joins its queue; empty where it has, or waits for no time. */
+    /** When the delivery joins its queue; empty if it has joined, or was not scheduled. */
     sendAt: textOf(fields.send_at),
-    /** How it went on with its thread: `replied`, `updated`, `replaced` or `new`; empty without one. */
+    /** How the delivery continued its thread: `replied`, `updated`, `replaced` or `new`; empty without a thread. */
     thread: textOf(fields.thread),
-    /** The digest that it left in. */
+    /** The digest that contained the delivery. */
     digest: isFields(fields.digest) ? fields.digest : undefined,
-    /** The deliveries that it stands for, where it is a digest. */
+    /** The members, if the delivery is a digest. */
     members: listOf(fields.members),
     /** The ways before the present one. */
     route: listOf(fields.route),
@@ -119,9 +119,9 @@ export function readDelivery(fields: Fields) {
     results: listOf(fields.results),
     items: listOf(fields.items),
     history: listOf(fields.history),
-    /** Until it was tried for the first time. */
+    /** The time until the first attempt. */
     waitedMs: typeof fields.waited_ms === 'number' ? fields.waited_ms : undefined,
-    /** 0 where nothing was tried. */
+    /** 0 without an attempt. */
     platformMs: numberOf(fields.platform_ms),
     hasContent: fields.content === true,
   }
@@ -129,7 +129,7 @@ export function readDelivery(fields: Fields) {
 
 export type Delivery = ReturnType<typeof readDelivery>
 
-/** A page of deliveries, newest first, and where the next one begins. */
+/** A page of deliveries, newest first, and the cursor of the next page. */
 export interface Page {
   deliveries: Delivery[]
   /** Absent on the last page. */
@@ -142,22 +142,22 @@ export function readPage({ data, headers }: Reply): Page {
   return { deliveries: listOf(data.deliveries).map(readDelivery), ...next !== undefined && { next } }
 }
 
-/** `undefined` where the relay did not answer. */
+/** `undefined` if the relay did not answer. */
 export async function loadDeliveries(query: Record<string, string>): Promise<Page | undefined> {
   const reply = await call('GET', '/deliveries', { query })
   return reply.isRight ? readPage(reply) : undefined
 }
 
-/** The largest file that the connection to the console carries, in bytes: as base64 it takes a third more, of 100 MiB. */
+/** The largest file that the console's connection can carry, in bytes. It is limited to 100 MiB, and base64 needs a third more. */
 const largestCarried = 70 * 2 ** 20
 
-/** Why a file is not uploaded: it is not even read. */
+/** The reason why a file is too large to upload. It is checked before the file is read. */
 export function whyTooLarge({ size }: File, most: number): string | undefined {
   const bound = Math.min(most, largestCarried)
   return size > bound ? translateTo(locale.value, `a file is larger than ${bound} bytes`) : undefined
 }
 
-/** Uploads a file; `undefined` where the browser cannot read it, as after a change on the disk. */
+/** Uploads a file; `undefined` if the browser cannot read it, for example because it has changed on the disk. */
 export async function upload(file: File): Promise<Reply | undefined> {
   const boundary = `relay-${freshWord()}`
   const name = file.name.replace(/["\r\n]/g, '_')
@@ -167,7 +167,7 @@ export async function upload(file: File): Promise<Reply | undefined> {
   return await call('POST', '/upload', { headers: { 'content-type': `multipart/form-data; boundary=${boundary}` }, body: { base64 } })
 }
 
-/** Empty for what cannot be read. */
+/** Empty if the browser cannot read the blob. */
 function base64Of(blob: Blob): Promise<string> {
   return new Promise(resolve => {
     const reader = new FileReader()

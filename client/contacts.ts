@@ -4,7 +4,7 @@ import { listOf, textOf } from './fields'
 import { targets } from './inventory'
 import { texts } from './texts'
 
-/** Somebody whom a bot can write to. */
+/** A group or person that a bot can write to. */
 export interface Contact {
   target: string
   name: string
@@ -13,8 +13,8 @@ export interface Contact {
 /**
  * The groups and friends of a bot.
  *
- * @param bot as `platform:id`; empty for the first that is online
- * @returns `undefined` where it does not tell them
+ * @param bot as `platform:id`; empty for the first bot that is online
+ * @returns `undefined` if the bot cannot list them
  */
 export async function loadContacts(bot: string): Promise<Contact[] | undefined> {
   const { isRight, data } = await call('GET', '/contacts', { ...bot && { query: { bot } } })
@@ -27,14 +27,14 @@ export async function loadContacts(bot: string): Promise<Contact[] | undefined> 
 /** All bots, as `platform:id`. */
 export const bots = shallowRef<readonly string[]>([])
 
-/** Names of groups and friends by the bot and the target. */
+/** The names of groups and friends, by bot and target. */
 const names = shallowRef<ReadonlyMap<string, string>>(new Map())
 
-/** How long they are taken for good, in milliseconds: each look asks the platforms. */
+/** How long the names stay valid, in milliseconds. Each refresh asks the platforms. */
 const lifetime = 60_000
 let asked = -Infinity
 
-/** Asks all bots that are online whom they know, unless that was done a short while ago. */
+/** Loads the contacts of all bots that are online, unless that happened recently. */
 export async function refreshNames(): Promise<void> {
   if (performance.now() - asked < lifetime) return
   const { isRight, data } = await call('GET', '/statusz')
@@ -48,26 +48,26 @@ export async function refreshNames(): Promise<void> {
   names.value = new Map([...names.value, ...lists.flat()])
 }
 
-/** The bot that an address names, as `platform:id`, and the chat; a platform alone stays with the chat. */
+/** The bot of an address, as `platform:id`, and the chat. A platform without an ID stays part of the chat. */
 export function splitAddress(address: string): { bot: string, chat: string } {
   const [, bot = '', chat = address] = /^(?:([^:]+:[^:]+):)?((?:group|private):.+)$/.exec(address) ?? []
   return { bot, chat }
 }
 
-/** What an HTTP address is called, which the relay tells as `http:group:oncall/3`: its place among the ways of a name. */
+/** The display name of an HTTP way, whose address is `http:group:oncall/3`: a name and the place among its ways. */
 function nameOfWay(address: string): string {
   const [, name, place] = /^http:group:(.+)\/(\d+)$/.exec(address) ?? []
   return name === undefined ? '' : texts.value.common.pair(name, texts.value.targets.way(Number(place)))
 }
 
-/** What a chat is called by the first bot that knows it; empty where none does. */
+/** The name that any bot knows a chat by; empty if no bot knows it. */
 export function nameAnywhere(address: string): string {
   const { chat: target } = splitAddress(address)
   for (const [place, name] of names.value) if (place.endsWith(` ${target}`)) return name
   return nameOfWay(address)
 }
 
-/** What a target is called by its platform, or else by the name that was given to it; empty where neither says it. */
+/** The name of a target on its platform, or else the name in the relay; empty if it has neither. */
 export function nameOf(target: string, bot: string): string {
   const platform = bot.slice(0, bot.indexOf(':'))
   const isIt = (address: string): boolean => address === target || address === `${platform}:${target}`
@@ -75,7 +75,7 @@ export function nameOf(target: string, bot: string): string {
   return names.value.get(`${bot} ${target}`) || (named?.name ?? nameOfWay(`${platform}:${target}`))
 }
 
-/** The groups and people that the bots know, each once. */
+/** The groups and people known to the bots, each once. */
 export function knownChats(): Contact[] {
   const found = new Map([...names.value].map(([place, name]) => [place.slice(place.indexOf(' ') + 1), name]))
   return [...found].map(([target, name]) => ({ target, name }))

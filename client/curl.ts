@@ -1,11 +1,11 @@
 import { freshWord } from './random'
 
-/** A word of a shell, in quotes where it needs them. */
+/** A word for a shell, quoted if necessary. */
 function quote(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll('\'', '\'\\\'\'')}'`
 }
 
-/** The command that does what a button of the page does. The key comes from the environment, so that it stands in no history. */
+/** The curl command for an action of the page. It reads the key from the environment, so that the key appears in no shell history. */
 export function curlOf(method: string, url: string, body?: string): string {
   return [
     'curl -H "Authorization: Bearer $KEY"',
@@ -16,14 +16,14 @@ export function curlOf(method: string, url: string, body?: string): string {
 }
 
 /**
- * The commands that upload files, and then send a message in whose body they are.
+ * The commands that upload files and then send a message that refers to them.
  *
- * @param url of the relay, with its prefix
- * @param body makes the body for `/webhook` of what stands in it for each file
+ * @param url the address of the relay, with its prefix
+ * @param body builds the body for `/webhook` from one placeholder per file
  */
 export function curlWithFiles(url: string, names: readonly string[], body: (ids: string[]) => object): string {
   const uploads = names.map((name, at) => {
-    // Within quotes of its own, for a comma or a semicolon has a meaning there.
+    // In double quotes, because curl interprets commas and semicolons.
     const part = quote(`file=@"${name.replace(/["\\]/g, '\\$&')}"`)
     return `FILE_${at + 1}=$(curl -sS -H "Authorization: Bearer $KEY" -F ${part} ${quote(`${url}/upload`)} | sed 's/.*"path":"\\([^"]*\\)".*/\\1/')`
   })

@@ -6,12 +6,12 @@ export function numberOf(value: unknown): number {
   return typeof value === 'number' ? value : 0
 }
 
-/** The words of a text with commas between them, Chinese ones as well, such as targets; blank ones do not count. */
+/** Splits a comma-separated text, such as targets. Chinese commas count too; empty words are dropped. */
 export function wordsOf(text: string): string[] {
   return text.split(/[,，]/).map(word => word.trim()).filter(Boolean)
 }
 
-/** The texts of a list; none where there is no list. */
+/** The texts of a list; empty if there is no list. */
 export function textsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.map(toText) : []
 }

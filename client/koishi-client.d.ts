@@ -1,4 +1,5 @@
-// What the page uses of @koishijs/client, whose own declarations are sources that do not compile under the rules of this repository.
+// The parts of @koishijs/client that the page uses. Its own declarations are source files that do not compile under this repository's
+// rules.
 import type { Component, Ref } from 'vue'
 
 /** A page in the console's bar of activities. */
@@ -7,7 +8,7 @@ export interface PageOptions {
   name: string | (() => string)
   icon?: string
   order?: number
-  /** What its user has to be allowed, where users are known. */
+  /** The authority that a user needs, if the console has a login. */
   authority?: number
   component: Component
 }
@@ -22,27 +23,27 @@ export function send(type: string, ...args: unknown[]): Promise<unknown> | undef
 /** The settings of the console's user. */
 export function useConfig(): Ref<{ locale?: string }>
 
-/** Whether there is a connection. */
+/** Set while there is a connection. */
 export const socket: Ref<unknown>
 
 /** Icons by name. */
 export const icons: { register: (name: string, component: Component) => void }
 
-/** An object that the browser keeps, by its name and the version of its shape. */
+/** An object in the browser's storage, by its name and the version of its shape. */
 export function useStorage<T extends object>(key: string, version: number, fallback?: () => T): Ref<T>
 
-/** Shows a text for a while, above everything else. */
+/** Shows a text above everything else for a while. */
 export const message: (options: {
   message: string
   type: 'success' | 'warning' | 'error' | 'info'
   customClass?: string
-  /** In milliseconds; 0 for as long as nobody closes it. */
+  /** In milliseconds; 0 until it is closed. */
   duration?: number
   showClose?: boolean
   grouping?: boolean
 }) => void
 
-/** Asks a question. It fails where the answer is no. */
+/** Asks a question. It rejects if the answer is no. */
 export const messageBox: {
   confirm: (text: string, title: string, options: {
     confirmButtonText: string

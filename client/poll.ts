@@ -1,10 +1,10 @@
 import { onBeforeUnmount, onMounted } from 'vue'
 
 /**
- * Does something now and again and again, as long as the component is there and somebody can see it.
+ * Runs `look` now and then periodically, while the component exists and the page is visible.
  *
- * @param every how long after it was done, in milliseconds
- * @returns does it at once
+ * @param every the pause after each run, in milliseconds
+ * @returns runs `look` at once
  */
 export function usePolling(look: () => Promise<void>, every = 2000): () => Promise<void> {
   let timer: number | undefined

@@ -1,20 +1,20 @@
 import type { Texts } from './texts/all'
 
-/** What a source is set up with. */
+/** The values for the setup of a source. */
 export interface Parts {
-  /** Address of the relay with its prefix. */
+  /** The address of the relay with its prefix. */
   url: string
-  /** One or more targets with commas between them, without blanks. */
+  /** One or more targets, separated by commas without blanks. */
   target: string
-  /** The key; for a source that signs, the secret. */
+  /** The key, or the secret of a source that signs. */
   key: string
-  /** Those of the snippets, in the language of the page. */
+  /** The words of the snippets, in the language of the page. */
   words: Texts['integrations']['words']
 }
 
-/** What is entered where: fields of a form, or a text to paste. */
+/** The instructions of a source: fields of a form, or a text to paste. */
 export interface Setup {
-  /** The names are those that the source's own form has. */
+  /** The names are those in the source's own form. */
   fields: readonly (readonly [name: string, value: string])[]
   snippet?: string
 }
@@ -24,18 +24,18 @@ export type Group = typeof groups[number]
 
 /** A system that can call the relay. */
 export interface Source {
-  /** Its name in the address of the page, and, for hooks, in that of the relay. */
+  /** The name in the address of the page and, for hooks, in the address of the relay. */
   name: string
   label: string
   group: Group
-  /** Which instructions it has. */
+  /** The instructions to show. */
   guide: 'curl' | 'shell' | 'actions' | 'gitlabCi' | 'jenkins' | 'forge' | 'gitlab' | 'gitee' | 'grafana' | 'alertmanager' | 'sentry' | 'kuma' | 'apprise' | 'robot' | 'message'
     | 'onebot' | 'own'
-  /** The permission that its key needs. */
+  /** The scope that its key needs. */
   scope: 'hooks' | 'send' | 'onebot'
-  /** Whether it signs its requests with a secret in place of sending a key. */
+  /** Whether the source signs its requests with a secret instead of sending a key. */
   signs?: true
-  /** The header that names the event of a payload, and an example. */
+  /** The header that names the event of a payload, and an example value. */
   event?: readonly [header: string, example: string]
   setup: (parts: Parts) => Setup
 }
@@ -43,10 +43,10 @@ export interface Source {
 const hook = (name: string, { url, target }: Parts, query = ''): string => `${url}/hooks/${name}/${encodeURI(target)}${query}`
 const sendTo = ({ url, target }: Parts): string => `${url}/send/${encodeURI(target)}`
 const bearer = '-H "Authorization: Bearer $RELAY_KEY"'
-/** How a job repeats a request without sending the message twice. */
-const patient = 'curl -sS --fail-with-body --max-time 120 --retry 5 --retry-max-time 60 --retry-all-errors'
+/** The options with which a job repeats a request without sending the message twice. */
+const retryingCurl = 'curl -sS --fail-with-body --max-time 120 --retry 5 --retry-max-time 60 --retry-all-errors'
 
-/** A robot of a chat, or another source whose callers know one address and nothing else. */
+/** A chat robot, or another source whose callers only have an address. */
 function robot(name: string, label: string, more: Partial<Source> = {}, parameter = 'key'): Source {
   return {
     name, label, group: 'robots', guide: 'robot', scope: 'hooks',
@@ -96,7 +96,7 @@ const known: readonly Source[] = [
       ],
     }),
   },
-  // It signs with a secret of its own choice. A key in the address counts before the signature, and needs no setting.
+  // Sentry signs with a secret that it chooses itself. The key in the address takes precedence over the signature, and needs no setting.
   robot('sentry', 'Sentry', { group: 'monitoring', guide: 'sentry', event: ['sentry-hook-resource', 'event_alert'] }),
   {
     name: 'curl', label: 'curl', group: 'scripts', guide: 'curl', scope: 'send',
@@ -127,7 +127,7 @@ curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
       \${{ github.repository }}: ${parts.words.failed('${{ github.workflow }}', '${{ github.ref_name }}')}
       \${{ github.server_url }}/\${{ github.repository }}/actions/runs/\${{ github.run_id }}
   run: >-
-    ${patient}
+    ${retryingCurl}
     ${bearer} -H "Idempotency-Key: $GITHUB_REPOSITORY/$GITHUB_RUN_ID/$GITHUB_JOB"
     --data-raw "$TEXT" "${sendTo(parts)}"` }),
   },
@@ -144,7 +144,7 @@ curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
     GIT_STRATEGY: none
   script:
     - >-
-      ${patient}
+      ${retryingCurl}
       ${bearer} -H "Idempotency-Key: gitlab/$CI_PIPELINE_ID/notify"
       --data-raw "${parts.words.failed('$CI_PROJECT_PATH', '$CI_COMMIT_REF_NAME')} $CI_PIPELINE_URL" "${sendTo(parts)}"` }),
   },
@@ -154,7 +154,7 @@ curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
   failure {
     withCredentials([string(credentialsId: 'relay-key', variable: 'RELAY_KEY')]) {
       sh returnStatus: true, script: '''
-        ${patient} \\\\
+        ${retryingCurl} \\\\
           ${bearer} -H "Idempotency-Key: $(echo "$BUILD_TAG" | sha256sum | cut -c 1-64)" \\\\
           --data-raw "${parts.words.failed('$JOB_NAME #$BUILD_NUMBER')} $BUILD_URL" "${sendTo(parts)}"
       '''
@@ -192,20 +192,20 @@ curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
 ]
 
 /**
- * The sources that the page knows, and the operator's own templates.
+ * The known sources, and those of the operator's own templates.
  *
- * @param names what can stand as the source in an address of `/hooks`
+ * @param names the sources that the relay accepts in addresses of `/hooks`
  */
 export function sourcesOf(names: readonly string[]): Source[] {
   return [...known, ...names.filter(name => known.every(source => source.name !== name)).map(ownSource)]
 }
 
-/** A source whose template is the operator's own. */
+/** A source with the operator's own template. */
 export function ownSource(name: string): Source {
   return robot(name, name, { group: 'other', guide: 'own' })
 }
 
-/** Through which door the messages of a source come, as `GET /deliveries` filters by it. */
+/** The door of a source, as the filter of `GET /deliveries`. */
 export function doorOf({ name, scope }: Source): string {
   return scope === 'hooks' ? `hooks/${name}` : scope
 }

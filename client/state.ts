@@ -2,23 +2,23 @@ import { ref, shallowRef } from 'vue'
 import { loadAbout, type About } from './api'
 import { refreshInventory } from './inventory'
 
-/** The parts of the page, in their order. */
+/** The tabs of the page, in their order. */
 export const tabNames = ['overview', 'deliveries', 'send', 'integrations', 'keys'] as const
 export type Tab = typeof tabNames[number]
 
-/** What the page knows of the relay; absent until it is loaded. */
+/** The relay's facts; absent until they are loaded. */
 export const about = shallowRef<About>()
 
-/** Reads it again, and the keys and targets with it. */
+/** Reloads the facts, the keys and the targets. */
 export async function refreshAbout(): Promise<void> {
   const [found] = await Promise.all([loadAbout(), refreshInventory()])
   about.value = found ?? about.value
 }
 
-/** Where the page is. The address has all of it, such as `#deliveries/<id>?state=failed`, so that it can be sent to somebody. */
+/** The location within the page. All of it is in the address, such as `#deliveries/<id>?state=failed`, so that it can be shared. */
 export interface Place {
   tab: Tab
-  /** The delivery that is open; empty for none. */
+  /** The open delivery; empty for none. */
   id: string
   /** The filters of the list of deliveries. */
   query: Readonly<Record<string, string>>
@@ -41,7 +41,7 @@ export function goTo(tab: Tab, id = '', query: Place['query'] = {}): void {
   location.hash = hashOf({ tab, id, query })
 }
 
-/** Changes where the page is without a step in the history of the browser. */
+/** Changes the location without a new entry in the browser's history. */
 export function replacePlace(next: Partial<Place>): void {
   place.value = { ...place.value, ...next }
   history.replaceState(history.state, '', hashOf(place.value))

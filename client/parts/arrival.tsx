@@ -10,28 +10,28 @@ import { button } from './elements'
 import { summarize } from './items'
 import { viewTarget } from './target'
 
-/** What was there before, so that what is new can be told from it: unlike a time, no clock has to be right for it. */
+/** The state before the wait. New calls are detected by comparison, because a comparison of times would need correct clocks. */
 interface Seen {
   /** The ID of the newest delivery; empty for none. */
   delivery: string
-  /** When the key was used last, and when the source was last refused. */
+  /** The times of the key's last use and of the source's last refusal. */
   use: string
   refusal: string
 }
 
-/** The newest call. One that was neither refused nor became a delivery made no message. */
+/** The newest call. A call with neither a refusal nor a delivery produced no message. */
 interface News {
   at: string
   delivery?: Delivery
   refusedFor?: string
 }
 
-/** Waits for calls of a source, and shows what became of the newest one. */
+/** Waits for calls of a source and shows the result of the newest one. */
 export const Arrival = defineComponent({
   props: {
     source: { type: Object as PropType<Source>, required: true },
     label: { type: String, required: true },
-    /** The key that it calls with; empty where any will do. */
+    /** The key that the source calls with; empty if any key counts. */
     keyName: { type: String, required: true },
   },
   emits: ['call'],
@@ -47,7 +47,7 @@ export const Arrival = defineComponent({
       if (!page || !isRight) return
       const [delivery] = page.deliveries
       const refusal: Fields = listOf(data.refusals).find(each => each.door === door) ?? {}
-      // A call that makes no message leaves no delivery, and yet its key was used.
+      // A call without a message leaves no delivery, but its key was used.
       const use = listOf(data.keys).find(({ name }) => name === props.keyName)?.last_used
       const before = seen.value
       const now = { delivery: delivery?.id ?? '', use: textOf(use), refusal: textOf(refusal.at) }
@@ -59,7 +59,7 @@ export const Arrival = defineComponent({
         ...!delivery || now.delivery <= before.delivery ? [] : [{ at: delivery.createdAt, delivery }],
       ]
       const last = news.value?.at
-      // A call is noted as a use of its key before it is refused or becomes a delivery.
+      // A call is recorded as a use of its key before it is refused or becomes a delivery.
       news.value = found.toSorted((one, other) => one.at.localeCompare(other.at)).at(-1)
       if (news.value && news.value.at !== last && news.value.refusedFor === undefined) emit('call')
     })

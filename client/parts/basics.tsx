@@ -3,7 +3,7 @@ import type { Delivery } from '../api'
 import { textOf } from '../fields'
 import { texts, wordFor } from '../texts'
 
-/** What everybody should see; a screen reader says it. */
+/** An important message, which a screen reader announces. */
 export function notice(kind: 'info' | 'good' | 'bad', text: VNodeChild): VNode {
   return <p class={['relay-notice', kind]} role={kind === 'bad' ? 'alert' : 'status'}>{text}</p>
 }
@@ -21,7 +21,7 @@ export function section(title: string, content: VNodeChild, aside?: VNodeChild):
   )
 }
 
-/** A name and a value below one another, side by side with others or in a line of their own. */
+/** A name above its value; a long one takes the whole line. */
 export function fact(name: string, value: VNodeChild, isLong = false): VNode {
   return (
     <div class={{ 'relay-whole': isLong }}>
@@ -31,18 +31,18 @@ export function fact(name: string, value: VNodeChild, isLong = false): VNode {
   )
 }
 
-/** Whether a part of a delivery arrived, and another one did not. */
+/** Whether only a part of a delivery arrived. */
 export function isPartlySent({ state, results }: Pick<Delivery, 'state' | 'results'>): boolean {
   return state !== 'queued' && state !== 'scheduled' && state !== 'sending' && new Set(results.map(({ success }) => success)).size > 1
 }
 
-/** By what name a caller is known. */
+/** The display name of a caller. */
 export function callerOf({ key, door }: Pick<Delivery, 'key' | 'door'>): string {
-  // Alerts, digests and replies to commands are the relay's own.
+  // The relay itself sends alerts, digests and replies to commands.
   return key || (['alert', 'digest', 'commands'].includes(door) ? '–' : texts.value.deliveries.master)
 }
 
-/** Why a delivery did not arrive, as far as it is known: what its first failed item or its last call says. */
+/** Why a delivery did not arrive, if known: the reason of its first failed item, or of its last attempt. */
 export function reasonOf({ results, history }: Pick<Delivery, 'results' | 'history'>): string {
   const failed = results.find(({ success }) => success === false)
   return textOf(failed?.msg) || textOf(history.findLast(({ reason }) => textOf(reason) !== '')?.reason)
@@ -53,12 +53,12 @@ export function stateWord(delivery: Pick<Delivery, 'state' | 'results'>): string
   return isPartlySent(delivery) ? texts.value.partly : wordFor(texts.value.states, delivery.state)
 }
 
-/** The same with a mark before it. */
+/** The state of a delivery, as a word with a mark. */
 export function stateMark(delivery: Pick<Delivery, 'state' | 'results'>): VNode {
   return <span class={['relay-state', isPartlySent(delivery) ? 'partly' : delivery.state]}>{stateWord(delivery)}</span>
 }
 
-/** How an item or a call ended, likewise. */
+/** The outcome of an item or an attempt, as a word with a mark. */
 export function outcomeMark(outcome: string): VNode {
   return <span class={['relay-state', outcome === 'sent' || outcome === 'unanswered' ? outcome : 'failed']}>{wordFor(texts.value.outcomes, outcome)}</span>
 }

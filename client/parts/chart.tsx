@@ -2,9 +2,9 @@ import { defineComponent, shallowRef, type PropType, type VNode } from 'vue'
 import { numberOf, textOf, type Fields } from '../fields'
 import { locale, texts, writeNumber } from '../texts'
 
-/** How many deliveries of each kind ended in an hour or on a day. */
+/** The numbers of deliveries that ended in an hour or on a day, by outcome. */
 export interface Bar {
-  /** When it begins and ends, in milliseconds since the epoch. */
+  /** The begin and end of the period, in milliseconds since the epoch. */
   from: number
   until: number
   sent: number
@@ -20,7 +20,7 @@ export function readHour(fields: Fields): Bar {
   return { from, until: from + hour, ...readCounts(fields) }
 }
 
-/** A day of the browser's zone. */
+/** A day in the browser's time zone. */
 export function readDay(fields: Fields): Bar {
   const [year = 0, month = 1, day = 1] = textOf(fields.day).split('-').map(Number)
   return { from: new Date(year, month - 1, day).getTime(), until: new Date(year, month - 1, day + 1).getTime(), ...readCounts(fields) }
@@ -35,8 +35,8 @@ export function totalOf({ sent, failed, unanswered }: Pick<Bar, typeof kinds[num
 }
 
 /**
- * Bars over time. Each is a button that opens what it counts, and says its numbers while the pointer is over it, or the focus on it. The
- * arrow keys go from one to the next.
+ * A bar chart over time. Each bar is a button that opens its deliveries, and shows its numbers on hover and focus. The arrow keys move
+ * between bars.
  */
 export const TrafficChart = defineComponent({
   props: { bars: { type: Array as PropType<Bar[]>, required: true }, label: { type: String, required: true } },
@@ -44,7 +44,7 @@ export const TrafficChart = defineComponent({
   setup(props, { emit }) {
     /** The bar whose numbers are shown. */
     const shown = shallowRef<number>()
-    /** The bar that Tab comes to: the newest one first. */
+    /** The bar that Tab focuses; at first the newest one. */
     const stop = shallowRef<number>()
     const hide = (): void => {
       shown.value = undefined
@@ -105,7 +105,7 @@ function viewBar(bar: Bar, top: number): VNode[] {
   return kinds.filter(kind => bar[kind] > 0).map(kind => <span class={kind} style={{ height: `${bar[kind] / top * 100}%` }} />)
 }
 
-/** @param place where the bar stands, from 0 to 1 */
+/** @param place the position of the bar, from 0 to 1 */
 function viewValues(bar: Bar, place: number): VNode {
   const t = texts.value.overview
   return (
@@ -121,7 +121,7 @@ function viewValues(bar: Bar, place: number): VNode {
   )
 }
 
-/** The least number of 2, 4, 6, 8, 10, 20, 40 … that is not below this one: half of it is a whole number too. */
+/** Rounds up to one of 2, 4, 6, 8, 10, 20, 40 …, so that half of the result is also a whole number. */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)))
   return [2, 4, 6, 8, 10].map(step => step * power).find(step => step >= value) ?? 2
@@ -131,7 +131,7 @@ function isHour({ from, until }: Bar): boolean {
   return until - from === hour
 }
 
-/** Whether a name stands below a bar: every sixth hour by the clock, and every seventh day. */
+/** Whether a bar has a label: every sixth hour of the clock, and every seventh day. */
 function isNamed(at: number, bars: readonly Bar[]): boolean {
   const bar = bars[at]
   if (!bar) return false

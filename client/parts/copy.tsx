@@ -2,7 +2,7 @@ import { defineComponent, ref } from 'vue'
 import { texts } from '../texts'
 import { button } from './elements'
 
-/** Copies a text, also where the browser has no clipboard for pages without HTTPS. */
+/** Copies a text, even if the page has no access to the clipboard because it lacks HTTPS. */
 async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
@@ -11,21 +11,21 @@ async function copy(text: string): Promise<void> {
     area.value = text
     document.body.append(area)
     area.select()
-    // There is nothing else where the page came by plain HTTP.
+    // The only way for a page on plain HTTP.
     // eslint-disable-next-line @typescript-eslint/no-deprecated
     document.execCommand('copy')
     area.remove()
   }
 }
 
-/** A button that copies a text and says so. */
+/** A button that copies a text and confirms it. */
 export const CopyButton = defineComponent({
   props: { text: { type: String, required: true }, label: { type: String, default: '' }, describes: { type: String, default: '' } },
   setup(props) {
     const isDone = ref(false)
     let end: number | undefined
     const act = async (): Promise<void> => {
-      // What the click before has shown is over.
+      // Resets the confirmation of the click before.
       clearTimeout(end)
       isDone.value = false
       await copy(props.text)
@@ -47,7 +47,7 @@ export const CopyButton = defineComponent({
   },
 })
 
-/** A text to be taken elsewhere, with a button that copies it. */
+/** A text with a button that copies it. */
 export const CopyBlock = defineComponent({
   props: { text: { type: String, required: true }, name: { type: String, required: true } },
   setup: props => () => (

@@ -1,10 +1,10 @@
-/** The console's own components, as far as the page uses them, with types and with names for screen readers. */
+/** The console's components that the page uses, with types and with names for screen readers. */
 import { message, messageBox } from '@koishijs/client'
 import { defineComponent, h, nextTick, resolveComponent, shallowRef, useId, type PropType, type VNode, type VNodeChild } from 'vue'
 import { locale, texts } from '../texts'
 import { viewProblem, type Task } from './task'
 
-/** A component that the console has registered for all of its pages. */
+/** Renders a component that the console has registered for all pages. */
 function view(name: string, props: Record<string, unknown>, slots: Record<string, (() => VNodeChild) | undefined> = {}): VNode {
   return h(resolveComponent(name), props, Object.fromEntries(Object.entries(slots).filter(([, slot]) => slot !== undefined)))
 }
@@ -14,13 +14,13 @@ export interface ButtonOptions {
   /** `link` has no frame. */
   look?: 'link' | 'small'
   disabled?: boolean
-  /** Shows a spinner, and takes no click. */
+  /** Shows a spinner and ignores clicks. */
   busy?: boolean
-  /** What a screen reader says in place of the label. */
+  /** The name for screen readers, if it differs from the label. */
   describes?: string | undefined
-  /** The button of its form. */
+  /** Whether the button submits its form. */
   submits?: boolean
-  /** Whether what it shows and hides is shown. */
+  /** Whether the section that the button toggles is open. */
   expanded?: boolean
 }
 
@@ -33,11 +33,11 @@ export function button(label: VNodeChild, onClick: (() => unknown) | undefined, 
   }, { default: () => label })
 }
 
-/** What ties a control to its label and its hint. */
+/** Links a control to its label and its hint. */
 export interface Labelled {
   id?: string
   describedBy?: string
-  /** The words of the label. */
+  /** The text of the label. */
   named?: string
 }
 
@@ -51,13 +51,13 @@ export function closeButton(onClick: () => unknown): VNode {
 export interface InputOptions extends Labelled {
   type?: 'text' | 'textarea' | 'search' | 'date' | 'datetime-local' | 'time' | 'password'
   placeholder?: string
-  /** The name for screen readers, where no label stands beside it. */
+  /** The name for screen readers, if there is no label. */
   describes?: string
-  /** Whether what it holds is wrong. */
+  /** Whether the value is invalid. */
   invalid?: boolean
-  /** Of a textarea. */
+  /** The height of a textarea. */
   rows?: number
-  /** Whether code is written in it. */
+  /** Whether the text is code. */
   mono?: boolean
   clearable?: boolean
 }
@@ -76,7 +76,7 @@ export function input(value: string, onInput: (value: string) => unknown, option
 export interface Option {
   value: string
   label: string
-  /** Stands at the right of the label, and is searched as well. */
+  /** Shown at the right of the label, and searched as well. */
   hint?: string
 }
 
@@ -84,11 +84,11 @@ export interface SelectOptions extends Labelled {
   placeholder?: string
   describes?: string
   clearable?: boolean
-  /** Whether typing finds options. */
+  /** Whether typing filters the options. */
   searched?: boolean
-  /** Whether what was typed is an option too. */
+  /** Whether the typed text is also an option. */
   free?: boolean
-  /** Called with what is typed, in place of a search among the options. */
+  /** Called with the typed text, instead of filtering the options. */
   onSearch?: (text: string) => unknown
   /** Called when the list closes. */
   onClose?: () => unknown
@@ -104,7 +104,7 @@ export function multiSelect(
   values: readonly string[], options: readonly Option[], onChange: (values: string[]) => unknown, more: SelectOptions = {},
 ): VNode {
   const change = (chosen: unknown): unknown => onChange(Array.isArray(chosen) ? chosen.filter(each => typeof each === 'string') : [])
-  // Not a copy: a list takes another array for another choice, and forgets what is being typed.
+  // The array is passed as it is. A copy would look like a new selection, and the list would discard the typed text.
   return viewSelect(values, options, change, { ...more, multiple: true })
 }
 
@@ -113,13 +113,13 @@ function viewSelect(
 ): VNode {
   const { id, placeholder, describes, named, clearable, searched, free, multiple, onSearch, onClose } = more
   const { noOptions, noMatch, list, pair } = texts.value.common
-  // What is chosen stands beside the field that a screen reader reads, so its name has to say it.
+  // The selection is outside the field that a screen reader reads, so the field's name has to include it.
   const name = describes ?? named
   const chosen = [modelValue].flat().flatMap(value => options.find(option => option.value === value)?.label ?? (typeof value === 'string' ? value : []))
   const shown = list(chosen.filter(Boolean)) || placeholder
   return view('el-select', {
     id, modelValue, multiple, clearable,
-    // The empty value is an option like any other where there is one.
+    // If there is an option with an empty value, it counts as a selection.
     'emptyValues': options.some(({ value }) => value === '') ? [null, undefined] : ['', null, undefined], 'valueOnClear': '',
     'onUpdate:modelValue': onChange, 'placeholder': placeholder ?? '', 'aria-label': name && shown ? pair(name, shown) : describes,
     'filterMethod': onSearch,
@@ -133,24 +133,24 @@ function viewSelect(
   })
 }
 
-/** What ties a component to a value: it shows the value, and changes it. */
+/** Binds a component to a value in both directions. */
 export interface Model<T> { 'modelValue': T, 'onUpdate:modelValue': (value: T) => void }
 
 export function model<T>(modelValue: T, onChange: (value: T) => void): Model<T> {
   return { modelValue, 'onUpdate:modelValue': onChange }
 }
 
-/** Ties a component to a field of a reactive object, such as the value of a ref. */
+/** Binds a component to a field of a reactive object, such as the value of a ref. */
 export function bind<T extends object, K extends keyof T>(of: T, name: K): Model<T[K]> {
   return model(of[name], value => {
     of[name] = value
   })
 }
 
-/** What stands below a control: what is wrong with what it holds, and a hint. */
+/** The lines below a control: a hint, and what is wrong with its value. */
 interface Notes { hint?: string | undefined, problem?: string | undefined }
 
-/** A box for a text, with its label. */
+/** A labelled text box. */
 export function inputField(label: string, model: Model<string>, options: InputOptions & Notes = {}): VNode {
   const { hint, problem, ...more } = options
   const view = (labelled: Labelled): VNode => {
@@ -159,18 +159,18 @@ export function inputField(label: string, model: Model<string>, options: InputOp
   return <Field label={label} hint={hint} problem={problem}>{view}</Field>
 }
 
-/** A list to choose one option from, with its label. */
+/** A labelled list to choose one option from. */
 export function selectField(label: string, model: Model<string>, options: readonly Option[], more: SelectOptions & Notes = {}): VNode {
   const view = (labelled: Labelled): VNode => select(model.modelValue, options, model['onUpdate:modelValue'], { ...labelled, ...more })
   return <Field label={label} hint={more.hint}>{view}</Field>
 }
 
-/** An option that is shown as it is. */
+/** An option whose label is its value. */
 export function plain(value: string): Option {
   return { value, label: value }
 }
 
-/** The options of a list whose values have names. */
+/** The options for values with names. */
 export function optionsOf(names: Readonly<Record<string, string>>): Option[] {
   return Object.entries(names).map(([value, label]) => ({ value, label }))
 }
@@ -178,18 +178,18 @@ export function optionsOf(names: Readonly<Record<string, string>>): Option[] {
 export interface CheckboxOptions {
   describes?: string
   disabled?: boolean
-  /** Stands for several, of which some are ticked. */
+  /** Shows the mark of a group that is ticked only in part. */
   partly?: boolean
 }
 
-/** A box to tick, with its label. */
+/** A labelled checkbox. */
 export function checkbox(label: VNodeChild, model: Model<boolean>, { describes, disabled, partly }: CheckboxOptions = {}): VNode {
   return view('el-checkbox', { ...model, disabled, 'indeterminate': partly === true, 'aria-label': describes }, {
     default: label === undefined ? undefined : () => label,
   })
 }
 
-/** A control with its label above it, and below it a hint, or what is wrong with what it holds. The control takes a `Labelled`. */
+/** A control with its label above it, and a hint or a problem below it. The control accepts a `Labelled`. */
 export const Field = defineComponent({
   props: { label: { type: String, required: true }, hint: { type: String }, problem: { type: String } },
   setup(props, { slots }) {
@@ -213,26 +213,26 @@ export const Field = defineComponent({
   },
 })
 
-/** A window above the page, which keeps the focus until it is closed. */
+/** A modal dialog, which keeps the focus until it is closed. */
 export const Dialog = defineComponent({
   props: {
     title: { type: String, required: true },
-    /** Whether only a button in it closes it. */
+    /** Whether only a button inside can close the dialog. */
     insists: Boolean,
   },
   emits: ['close'],
   setup: (props, { emit, slots }) => () => view('el-dialog', {
-    // It is moved out of the page, which says what language it is in.
+    // The dialog is moved out of the page's element, which declares the language.
     lang: locale.value, closeOnClickModal: false, closeOnPressEscape: !props.insists, showClose: !props.insists,
     modelValue: true, title: props.title, width: '36rem', appendToBody: true, class: 'relay-body', onClose: () => emit('close'),
   }, { default: slots.default }),
 })
 
-/** A form in a window, with the buttons that end it. */
+/** A form in a dialog, with its buttons. */
 export const FormDialog = defineComponent({
   props: {
     title: { type: String, required: true },
-    /** The word on the button that does it. */
+    /** The text of the submit button. */
     verb: { type: String, required: true },
     task: { type: Object as PropType<Task> },
   },
@@ -240,7 +240,7 @@ export const FormDialog = defineComponent({
   setup(props, { emit, slots }) {
     const close = (): void => emit('close')
     const form = shallowRef<HTMLFormElement>()
-    /** What is wrong may be above what can be seen of the form. */
+    /** Focuses the first invalid field, because it may be out of view. */
     const submit = async (): Promise<void> => {
       emit('submit')
       await nextTick()
@@ -260,7 +260,7 @@ export const FormDialog = defineComponent({
   },
 })
 
-/** Has a form do something in place of loading another page. */
+/** A submit handler that runs `act` instead of loading another page. */
 export function submitting(act: () => unknown): (event: Event) => void {
   return event => {
     event.preventDefault()
@@ -268,7 +268,7 @@ export function submitting(act: () => unknown): (event: Event) => void {
   }
 }
 
-/** The same beside the page, or over all of it on a phone. What is in it has a header of its own. */
+/** A panel beside the page, or over all of it on a phone. Its content has its own header. */
 export const Drawer = defineComponent({
   props: { title: { type: String, required: true } },
   emits: ['close'],
@@ -278,7 +278,7 @@ export const Drawer = defineComponent({
   }, { default: slots.default }),
 })
 
-/** Tabs, of which one shows its content. */
+/** Tabs. Only the current one shows its content. */
 export function tabs<T extends string>(
   current: T, names: readonly (readonly [name: T, label: string])[], content: () => VNodeChild, onChange: (name: T) => unknown,
 ): VNode {
@@ -295,14 +295,14 @@ export function tabs<T extends string>(
   })
 }
 
-/** A few words of which one is chosen, side by side. */
+/** A row of options to choose one from. */
 export function choice<T extends string>(name: string, model: Model<T>, options: readonly (readonly [value: T, label: string])[]): VNode {
   return view('el-radio-group', { ...model, 'size': 'small', 'aria-label': name }, {
     default: () => options.map(([value, label]) => view('el-radio-button', { key: value, value }, { default: () => label })),
   })
 }
 
-/** Says how something ended, for a few seconds; what is more than "it worked" stays longer. */
+/** Shows a result for a few seconds. Anything other than a success stays longer. */
 export function say(kind: 'good' | 'bad' | 'info', text: string): void {
   message({
     message: text, type: kind === 'good' ? 'success' : kind === 'bad' ? 'error' : 'info', customClass: 'relay-message',
@@ -310,11 +310,11 @@ export function say(kind: 'good' | 'bad' | 'info', text: string): void {
   })
 }
 
-/** What is asked before something that cannot be taken back. */
+/** A confirmation before an action that cannot be undone. */
 export interface Question {
   title: string
   text: string
-  /** The word on the button that does it. */
+  /** The text of the confirm button. */
   verb: string
   kind?: 'primary' | 'danger'
 }
@@ -332,11 +332,11 @@ export async function confirm({ title, text, verb, kind = 'danger' }: Question):
   }
 }
 
-/** A table in the look of those of the console, which is a list of cards on a phone. */
+/** A table in the console's style; on a phone, a list of cards. */
 export function table(name: string, heads: readonly string[], rows: readonly TableRow[]): VNode {
   return (
     <div class="relay-scroll" tabindex="0" role="region" aria-label={name}>
-      {/* The roles stay where the layout of a phone takes them from the elements. */}
+      {/* With the layout of a phone, the elements lose their implicit roles; these explicit ones remain. */}
       <table class="relay-table" role="table">
         <thead role="rowgroup">
           <tr role="row">{heads.map(head => <th scope="col" role="columnheader">{head}</th>)}</tr>
@@ -355,6 +355,6 @@ export function table(name: string, heads: readonly string[], rows: readonly Tab
 
 export interface TableRow {
   key: string
-  /** The first names the row. */
+  /** The first cell names the row. */
   cells: readonly VNodeChild[]
 }

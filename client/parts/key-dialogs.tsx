@@ -10,10 +10,10 @@ import { bind, button, checkbox, Dialog, FormDialog, inputField, model, optionsO
 import { TargetPicker } from './target'
 import { useTask } from './task'
 
-/** A key that was just made, which nobody is shown again. It stays here, whatever the page shows, until somebody has taken it. */
+/** A new key, which the relay never shows again. It stays here on every tab until the user confirms that it is saved. */
 const fresh = shallowRef<FreshKey>()
 
-/** Shows a key that was just made, until a click on the button says that it was taken. */
+/** Shows a new key until the user confirms that it is saved. */
 export const FreshKeyDialog = defineComponent({
   setup: () => () => {
     const t = texts.value.keys
@@ -39,13 +39,13 @@ export const FreshKeyDialog = defineComponent({
   },
 })
 
-/** Makes a key. */
+/** Creates a key. */
 export const NewKeyDialog = defineComponent({
   emits: ['close'],
   setup(_, { emit }) {
     const wish = reactive<KeyWish>({ name: '', targets: [], allow: ['send'], expires: '', rate: '', from: '', signs: false })
     const task = useTask()
-    /** Nothing is wrong before somebody has asked for the key. */
+    /** Whether the form was submitted. Problems are not shown before. */
     const isAsked = shallowRef(false)
     const make = async (): Promise<void> => {
       isAsked.value = true
@@ -97,12 +97,12 @@ export const NewKeyDialog = defineComponent({
   },
 })
 
-/** The end of a day in the zone of the browser, which the bot may not be in. */
+/** The end of a day in the browser's time zone, which may differ from the bot's. */
 function endOf(date: string): Date | undefined {
   return date === '' ? undefined : new Date(`${date}T24:00`)
 }
 
-/** What is wrong with the fields of the form. The relay judges the rest. */
+/** The problems of the form's fields. The relay checks the rest. */
 function problemsOf({ name, allow, rate, expires }: KeyWish): Partial<Record<keyof KeyWish, string>> {
   const t = texts.value.keys
   return {
@@ -114,7 +114,7 @@ function problemsOf({ name, allow, rate, expires }: KeyWish): Partial<Record<key
   }
 }
 
-/** Replaces a key by a new one. */
+/** Replaces a key with a new one. */
 export const RotateDialog = defineComponent({
   props: { of: { type: Object as PropType<Key>, required: true } },
   emits: ['close'],

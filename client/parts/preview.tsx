@@ -5,7 +5,7 @@ import { notice } from './basics'
 import { describeItem } from './items'
 import { describeTarget } from './target'
 
-/** What a dry run says: to each target, the chat messages that would leave, or why none would. */
+/** The result of a dry run: per target, the chat messages that would be sent, or why there are none. */
 export function viewPreview(data: Fields): VNode {
   const several = listOf(data.deliveries)
   return <div>{(several.length > 0 ? several : [data]).map(viewOne)}</div>

@@ -11,7 +11,7 @@ import { CopyButton } from './copy'
 import { describeItem } from './items'
 import { describeChat, viewTarget } from './target'
 
-/** A delivery with all that is known of it: beside the list where there is room, or else over it. */
+/** The record of a delivery: beside the list if there is room, or else over it. */
 export const RecordPane = defineComponent({
   props: { id: { type: String, required: true }, isBeside: Boolean },
   emits: ['close'],
@@ -42,7 +42,7 @@ const RecordView = defineComponent({
       if (reply.isRight) delivery.value = readDelivery(reply.data)
     })
 
-    /** Asks first, and says how it ended. */
+    /** Confirms an action, executes it and shows the result. */
     const act = async (question: Question, method: 'POST' | 'DELETE', to: string, done: string): Promise<boolean> => {
       if (!await confirm(question)) return false
       const { isRight, msg } = await call(method, to)
@@ -83,7 +83,7 @@ const RecordView = defineComponent({
   },
 })
 
-/** The states of those that can be sent again. */
+/** The states of deliveries that can be retried. */
 export const retryable: ReadonlySet<string> = new Set(['failed', 'expired', 'unanswered'])
 
 function viewActions(shown: Delivery, retry: (shown: Delivery) => unknown, withdraw: () => unknown): VNode[] {
@@ -99,10 +99,10 @@ function viewActions(shown: Delivery, retry: (shown: Delivery) => unknown, withd
   return [<CopyButton text={curlOf('GET', url)} label={t.curl} />]
 }
 
-/** How good it is what a state means. */
+/** The tone of a state. */
 const tones: Partial<Record<string, string>> = { sent: 'good', failed: 'bad', expired: 'bad', unanswered: 'doubt' }
 
-/** What is known of a delivery. */
+/** The details of a delivery. */
 const RecordContent = defineComponent({
   props: { delivery: { type: Object as () => Delivery, required: true } },
   setup: props => () => {
@@ -158,10 +158,10 @@ function viewFacts({ id, bot, door, key, createdAt, updatedAt, expiresAt, sendAt
   )
 }
 
-/** The most deliveries of a digest that are listed. */
+/** How many deliveries of a digest are listed at most. */
 const maxMembers = 50
 
-/** The deliveries that a digest stands for. */
+/** The members of a digest. */
 function viewMembers(members: readonly Fields[]): VNode {
   const t = texts.value.record
   return (
@@ -185,7 +185,7 @@ function viewLink(id: string, label: string, isShown: boolean): VNode {
   )
 }
 
-/** An attempt, or a way that did not take a delivery. */
+/** An attempt, or a way that failed. */
 function viewStep({ target, at, took_ms: took, outcome, reason }: Fields, index: number): VNode {
   const { record: t, common } = texts.value
   return (
@@ -202,7 +202,7 @@ function viewStep({ target, at, took_ms: took, outcome, reason }: Fields, index:
   )
 }
 
-/** One item of a delivery and what became of it; a picture whose bytes are kept is shown. */
+/** One item of a delivery and its result. A picture is shown if its bytes are kept. */
 const RecordItem = defineComponent({
   props: {
     id: { type: String, required: true },
@@ -217,7 +217,7 @@ const RecordItem = defineComponent({
       if (props.item.type !== 'image' || !props.hasContent) return
       const { isRight, base64, headers } = await call('GET', `/deliveries/${props.id}/items/${props.at}`)
       const type = textOf(headers['content-type'])
-      // Nothing else is shown: a file may be a page with scripts.
+      // Shows only pictures, because a file may be a page with scripts.
       if (isRight && base64) picture.value = `data:${/^image\/(?:png|jpeg|gif|webp)$/.test(type) ? type : 'image/png'};base64,${base64}`
     })
     return () => {
@@ -242,7 +242,7 @@ function viewReason({ success, message_ids: ids, code, msg }: Fields): VNode | u
   return viewWhy(textOf(msg) || textOf(code))
 }
 
-/** A reason, and below it the platform's own words. */
+/** A reason, with the platform's own words below it. */
 function viewWhy(reason: string): VNode {
   const { cause, raw } = explain(reason)
   return (

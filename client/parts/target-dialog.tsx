@@ -8,12 +8,12 @@ import { TargetPicker } from './target'
 import { useTask } from './task'
 import { formWay, WaysEditor } from './ways'
 
-/** Makes a target, or changes one. */
+/** Creates or changes a target. */
 export const TargetDialog = defineComponent({
   props: {
-    /** Absent for a new one. */
+    /** Absent for a new target. */
     of: { type: Object as PropType<Target> },
-    /** What a new one begins with. */
+    /** The initial chats of a new target. */
     chats: { type: Array as PropType<readonly string[]>, default: () => [] },
   },
   emits: { close: () => true, saved: (name: string) => name !== '' },
@@ -21,12 +21,12 @@ export const TargetDialog = defineComponent({
     const wish = reactive(wishOf(props.of, props.chats))
     const task = useTask()
     const isAsked = shallowRef(false)
-    /** Whether there is more than most targets have. */
+    /** Whether the target has rules that most targets lack. */
     const hasRules = wish.digest !== '' || wish.from !== ''
-    const lacks = (): Problems => problemsOf(wish, props.of === undefined)
+    const problems = (): Problems => problemsOf(wish, props.of === undefined)
     const save = async (): Promise<void> => {
       isAsked.value = true
-      if (Object.keys(lacks()).length > 0) return
+      if (Object.keys(problems()).length > 0) return
       const { mode, to, ways, from, until, zone } = wish
       const name = wish.name.trim()
       const quiet = from === '' ? undefined : { from, to: until, zone }
@@ -38,7 +38,7 @@ export const TargetDialog = defineComponent({
       emit('close')
     }
     const view = (name: 'name' | 'after' | 'digest' | 'from' | 'until', label: string, hint?: string, type: InputOptions['type'] = 'text'): VNode => {
-      return inputField(label, bind(wish, name), { hint, type, problem: isAsked.value ? lacks()[name] : undefined })
+      return inputField(label, bind(wish, name), { hint, type, problem: isAsked.value ? problems()[name] : undefined })
     }
     const viewAll = (): VNode => {
       const t = texts.value.targets
@@ -48,7 +48,7 @@ export const TargetDialog = defineComponent({
             {...bind(wish, 'to')}
             label={t.to}
             hint={t.toHint}
-            problem={isAsked.value ? lacks().to : undefined}
+            problem={isAsked.value ? problems().to : undefined}
             bot={wish.bot}
             multiple
             chatsOnly
@@ -99,14 +99,14 @@ export const TargetDialog = defineComponent({
 })
 
 /**
- * What the form of a target holds at first.
+ * The initial values of the form of a target.
  *
- * @param chats what a new target begins with
+ * @param chats the initial chats of a new target
  */
 function wishOf(target: Target | undefined, chats: readonly string[]) {
   const { name = '', to = chats, first = [], after = '', goesOnUnknown = false, digest = '', quiet, lang = '' } = target ?? {}
   const parts = to.map(splitAddress)
-  /** The bot of all of its addresses. */
+  /** The bot that all addresses share; empty if they differ. */
   const bot = parts.every(part => part.bot === parts[0]?.bot) ? parts[0]?.bot ?? '' : ''
   const ways = first.length > 0 ? first : [{}, {}]
   return {
@@ -118,7 +118,7 @@ function wishOf(target: Target | undefined, chats: readonly string[]) {
 
 type Wish = ReturnType<typeof wishOf>
 
-/** What is wrong with the fields of the form. The relay judges the rest. */
+/** The problems of the form's fields. The relay checks the rest. */
 type Problems = Partial<Record<keyof Wish, string>>
 
 function problemsOf({ name, mode, to, ways, after, digest, from, until }: Wish, isNew: boolean): Problems {

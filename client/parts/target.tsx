@@ -6,20 +6,20 @@ import { targets as known } from '../inventory'
 import { texts } from '../texts'
 import { Field, multiSelect, select, type Labelled, type Option } from './elements'
 
-/** The most options that are shown at once: a bot may know thousands of people. */
+/** How many options are shown at once: a bot may know thousands of people. */
 const maxOptions = 50
 
-/** Targets: names, groups and people that the bot knows, and whatever address somebody types. */
+/** Chooses targets: names, groups and people that the bot knows, and any typed address. */
 export const TargetPicker = defineComponent({
   props: {
     modelValue: { type: Array as PropType<readonly string[]>, required: true },
     label: { type: String, required: true },
     hint: { type: String },
     problem: { type: String },
-    /** Whose groups and people are offered, as `platform:id`; empty for the first bot that is online. */
+    /** The bot whose groups and people are offered, as `platform:id`; empty for the first bot that is online. */
     bot: { type: String, default: '' },
     multiple: Boolean,
-    /** Whether only chats are offered, and no names for them. */
+    /** Whether only chats are offered, without names. */
     chatsOnly: Boolean,
   },
   emits: { 'update:modelValue': (value: string[]) => Array.isArray(value) },
@@ -38,8 +38,8 @@ export const TargetPicker = defineComponent({
       ...props.chatsOnly ? [] : (known.value ?? []).map(target => ({ value: target.name, label: target.name, hint: placesOf(target).join(', ') })),
       ...contacts.value.map(({ target, name }) => ({ value: target, label: name || target, ...name && { hint: target } })),
     ]
-    /** What somebody means who typed this: an option by its full name, or the address itself. */
-    const meant = (text: string): string[] => wordsOf(text).map(word => {
+    /** Resolves typed text: to an option by its full name, or else to the address itself. */
+    const resolve = (text: string): string[] => wordsOf(text).map(word => {
       const named = all().filter(({ value, label }) => value === word || label === word)
       return named.length === 1 && named[0] ? named[0].value : word
     })
@@ -53,20 +53,20 @@ export const TargetPicker = defineComponent({
       const fresh = isNew ? [{ value: text, label: text }] : []
       const exact = found.filter(({ value, label }) => value === text || label === text)
       const rest = found.filter(option => !exact.includes(option)).slice(0, maxOptions)
-      // An address stands first, so that Enter takes it and no longer one that begins with it.
+      // An address comes first, so that Enter chooses it and not a longer one with the same beginning.
       return [...new Set(/[:,*]/.test(text) ? [...exact, ...fresh, ...rest] : [...exact, ...rest, ...fresh]), ...text === '' ? chosen : []]
         .filter((option, at, list) => list.findIndex(({ value }) => value === option.value) === at)
     }
     const change = (values: readonly string[]): void => {
       typed.value = ''
-      emit('update:modelValue', [...new Set(values.flatMap(meant))])
+      emit('update:modelValue', [...new Set(values.flatMap(resolve))])
     }
-    /** What was typed counts without a click on it. */
+    /** Typed text counts without a click on it. */
     const close = (): void => {
       if (typed.value.trim() !== '') change(props.multiple ? [...props.modelValue, typed.value] : [typed.value])
     }
     const box = shallowRef<HTMLElement>()
-    // The list goes on naming the option that it was at when that is gone.
+    // The combobox keeps the ID of its active option after that option is gone.
     watch([typed, contacts, known, () => props.modelValue], async () => {
       await nextTick()
       const combobox = box.value?.querySelector('[aria-activedescendant]')
@@ -92,7 +92,7 @@ export const TargetPicker = defineComponent({
   },
 })
 
-/** A target by its name, where it has one, and by its address. */
+/** A target by its name, if it has one, and its address. */
 export function viewTarget(target: string, bot: string): VNode {
   const name = nameOf(target, bot)
   if (name === '') return <span>{target}</span>
@@ -104,13 +104,13 @@ export function viewTarget(target: string, bot: string): VNode {
   )
 }
 
-/** The same as a text. */
+/** A target as plain text. */
 export function describeTarget(target: string, bot: string): string {
   const name = nameOf(target, bot)
   return name === '' ? target : texts.value.common.named(name, target)
 }
 
-/** When messages to a target leave, in a line; empty where it does not say. */
+/** The delivery rules of a target in one line; empty if it has none. */
 export function describePolicy({ first, after, digest, quiet }: Target): string {
   const t = texts.value.targets
   return texts.value.common.list([
@@ -120,7 +120,7 @@ export function describePolicy({ first, after, digest, quiet }: Target): string 
   ])
 }
 
-/** A chat as a text, by the name that any bot knows it by. */
+/** A chat as plain text, by the name that any bot knows. */
 export function describeChat(target: string): string {
   const name = nameAnywhere(target)
   return name === '' ? target : texts.value.common.named(name, target)

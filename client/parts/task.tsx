@@ -3,12 +3,12 @@ import type { Result } from '../admin'
 import { texts } from '../texts'
 import { notice } from './basics'
 
-/** Work that a button starts, one at a time. */
+/** An action that a button starts; only one runs at a time. */
 export interface Task {
   isBusy: boolean
-  /** Why it failed last; empty where it did not. */
+  /** Why the last run failed; empty if it did not. */
   problem: string
-  /** @returns `undefined` where it failed, or is at work already */
+  /** @returns `undefined` if the work failed, or a run is already in progress */
   run: <T>(work: () => Promise<Result<T>>) => Promise<{ value: T } | undefined>
 }
 
@@ -27,7 +27,7 @@ export function useTask(): Task {
   return task
 }
 
-/** Why a task failed, where it did. */
+/** The problem of a task, if it has one. */
 export function viewProblem({ problem }: Task): VNode | undefined {
   return problem === '' ? undefined : notice('bad', problem)
 }

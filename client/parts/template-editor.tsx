@@ -9,22 +9,22 @@ import { notice, section } from './basics'
 import { bind, button, confirm, inputField, model, say } from './elements'
 import { useTask, viewProblem } from './task'
 
-/** How long somebody has to pause in typing before the preview is made again, in milliseconds. */
+/** How long typing must pause before the preview is updated, in milliseconds. */
 const pause = 400
 
-/** The template of a source, beside what it makes of the last payload that came. */
+/** The template of a source, beside its preview with the last payload. */
 export const TemplateEditor = defineComponent({
   props: {
     source: { type: Object as PropType<Source>, required: true },
-    /** Grows with each call that arrives, whose payload may then be used. */
+    /** Increases with each call, because its payload can then be used. */
     calls: { type: Number, default: 0 },
-    /** Whether it is a source that has no template yet. */
+    /** Whether the source has no template yet. */
     isNew: Boolean,
   },
   setup(props) {
     const { name, event } = props.source
     const saved = shallowRef<Template>()
-    /** It has no `receivedAt` where somebody wrote the payload. */
+    /** `receivedAt` is empty if the payload was typed in. */
     const draft = reactive({ template: '', payload: '', event: event?.[1] ?? '', receivedAt: '' })
     const task = useTask()
     const rendering = shallowRef<Rendering>()

@@ -1,7 +1,7 @@
 import { defineComponent, onBeforeUnmount, onMounted, shallowRef, type VNode } from 'vue'
 import { texts, writeAgo, writeMoment, writeSpan } from '../texts'
 
-/** How long ago a moment was, with the moment itself where the pointer is over it. */
+/** How long ago a moment was; a tooltip shows the moment itself. */
 export function ago(moment: string): VNode {
   return <time datetime={moment} title={writeMoment(moment)}>{writeAgo(moment)}</time>
 }

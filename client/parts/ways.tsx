@@ -4,23 +4,23 @@ import { texts } from '../texts'
 import { button, inputField, model, optionsOf, selectField } from './elements'
 import { TargetPicker } from './target'
 
-/** A way in a form: its key stays when it is moved. */
+/** A way in a form. Its key does not change when the way is moved. */
 export interface FormWay extends Way {
   key: number
 }
 
 let lastKey = 0
 
-/** @param way an empty one where it is absent */
+/** @param way empty by default */
 export function formWay(way: Partial<Way> = {}): FormWay {
   return { address: '', secret: '', hasSecret: false, format: '', ...way, key: ++lastKey }
 }
 
-/** The ways to a target, in their order. */
+/** The ways of a target, in their order. */
 export const WaysEditor = defineComponent({
   props: {
     modelValue: { type: Array as PropType<readonly FormWay[]>, required: true },
-    /** Whether an empty way is told to be wrong. */
+    /** Whether an empty way is marked as a problem. */
     isAsked: Boolean,
   },
   emits: { 'update:modelValue': (ways: FormWay[]) => Array.isArray(ways) },

@@ -15,29 +15,29 @@ import { texts, translate, writeNumber } from '../texts'
 
 /** The height of a row in pixels, as in style.css. */
 const rowHeight = 44
-/** How many rows are kept ready above and below what can be seen. */
+/** How many extra rows are rendered above and below the visible ones. */
 const margin = 20
-/** How many rows are in the document at most. */
+/** The most rows in the document. */
 const drawn = 2 * margin + 30
-/** How many deliveries are asked for at once: all that are drawn, and more. */
+/** How many deliveries a request asks for: more than are rendered. */
 const pageSize = 100
-/** How many are kept while nobody scrolls. */
+/** The most rows that are kept while the list is at its top. */
 const mostRows = 1_000
-/** It sorts after every ID. */
+/** Sorts after every ID. */
 const lastId = 'g'
-/** Where a record opens beside the list, and not over it. */
+/** The width at which a record opens beside the list instead of over it. */
 const wide = window.matchMedia('(min-width: 1100px)')
 
-/** The chips, and the states that each stands for. */
+/** The filter chips, with the states that each stands for. */
 const chips = [['queued', 'sending'], ['scheduled'], ['sent'], ['failed'], ['unanswered'], ['expired']] as const
 
 const hour = 3_600_000
 const ranges: Readonly<Partial<Record<string, number>>> = { '1h': hour, '24h': 24 * hour, '7d': 168 * hour, '30d': 720 * hour }
 
-/** What the list is filtered by, as it stands in the address of the page. */
+/** The filters of the list, as in the address of the page. */
 type Filters = Readonly<Partial<Record<'state' | 'target' | 'door' | 'key' | 'text' | 'range' | 'since' | 'until', string>>>
 
-/** All deliveries, newest first. Only the rows that can be seen are in the document, so that their number does not matter. */
+/** All deliveries, newest first. Only the visible rows are in the document, so that the list may have any length. */
 export const DeliveriesTab = defineComponent({
   setup() {
     const rows = shallowRef<Delivery[]>([])
@@ -58,9 +58,9 @@ export const DeliveriesTab = defineComponent({
       const query = Object.entries({ ...filters.value, ...changes }).filter(([, value]) => value)
       replacePlace({ query: Object.fromEntries(query) })
     }
-    /** They tell whether an answer is still of use. */
+    /** Identifies the present filters, so that late answers are dropped. */
     const shown = computed(() => JSON.stringify(filters.value))
-    /** The same for numbers: what is chosen of the states does not matter to them. */
+    /** Identifies the filters of the counts, which do not depend on the chosen states. */
     const countable = computed(() => JSON.stringify({ ...filters.value, state: undefined }))
     const measure = (): void => {
       isWide.value = wide.matches
@@ -68,7 +68,7 @@ export const DeliveriesTab = defineComponent({
     onMounted(() => wide.addEventListener('change', measure))
     onBeforeUnmount(() => wide.removeEventListener('change', measure))
 
-    /** The first row that is in the document. */
+    /** The first row in the document. */
     const first = computed(() => Math.max(0, Math.min(top.value, rows.value.length) - margin))
     const look = usePolling(async () => {
       const asked = shown.value
@@ -81,7 +81,7 @@ export const DeliveriesTab = defineComponent({
       const page = readPage(reply)
       merge(page)
       recount(page)
-      // Whoever has scrolled down sees others than these.
+      // If the list is scrolled down, the visible rows are not in the first page.
       const above = rows.value[first.value - 1]
       if (!above || first.value + drawn <= page.deliveries.length) return
       const seen = await loadDeliveries({ ...query, before: above.id })
@@ -89,27 +89,27 @@ export const DeliveriesTab = defineComponent({
     })
 
     /**
-     * Puts a page in the place of what was known of the same stretch. What somebody looks at stays put.
+     * Replaces the rows of a range with a page. The visible rows keep their position.
      *
-     * @param before the ID that the stretch ends before
+     * @param before the ID where the range ends, exclusive
      */
     const merge = ({ deliveries, next: following }: Page, before = lastId): void => {
       const seen = rows.value[top.value]
       const oldest = following === undefined ? '' : deliveries.at(-1)?.id ?? ''
-      // Where nothing of it was known, there may be more between it and what is below.
+      // If no row of the range was loaded before, there may be a gap between the page and the rows below it.
       const isKnown = rows.value.some(({ id }) => id >= oldest && id < before)
       const below = isKnown ? rows.value.filter(({ id }) => id < oldest) : []
       rows.value = [...rows.value.filter(({ id }) => id >= before), ...deliveries, ...below]
       if (below.length === 0) next.value = following
-      // A page that stays open for days would keep all that came meanwhile.
+      // Otherwise, a page that stays open for days would keep all new rows.
       if (top.value === 0 && rows.value.length > mostRows) {
         rows.value = rows.value.slice(0, pageSize)
         next.value = rows.value.at(-1)?.id
       }
-      stay(seen)
+      keepPosition(seen)
     }
-    /** Scrolls as far as a row was moved that was the first to be seen, unless that is at the top, where new ones are to be seen. */
-    const stay = (seen: Delivery | undefined): void => {
+    /** Keeps the first visible row in its position after the rows have changed. At the top of the list, new rows are shown instead. */
+    const keepPosition = (seen: Delivery | undefined): void => {
       const { value: box } = viewport
       const at = rows.value.findIndex(({ id }) => id === seen?.id)
       const distance = (at - top.value) * rowHeight
@@ -125,7 +125,7 @@ export const DeliveriesTab = defineComponent({
       rows.value = [...rows.value, ...page.deliveries]
       next.value = page.next
     }
-    /** For which filters was counted last, when that was over, and how long it took. */
+    /** The filters of the last count, when it ended, and how long it took. */
     let counted = { for: '', at: Infinity, took: 0 }
     const countAll = async (): Promise<void> => {
       const [key, begun] = [countable.value, performance.now()]
@@ -138,20 +138,20 @@ export const DeliveriesTab = defineComponent({
       counted = { for: key, at, took: at - begun }
     }
     usePolling(async () => {
-      // The rows come first, and a search for a text looks through everything.
+      // The rows have priority. With a text filter nothing is counted, because a text search reads all deliveries.
       if (isLoaded.value && !filters.value.text) await countAll()
     }, 10_000)
-    /** The newest rows, with their states: where these change, so do the numbers. */
+    /** The IDs and states of the newest rows. When they change, the counts change too. */
     let newest = ''
     const recount = ({ deliveries }: Page): void => {
       const rows = JSON.stringify(deliveries.map(({ id, state }) => [id, state]))
-      // Counting many takes long: a tenth of the time is enough for it.
+      // Counting many deliveries takes long. It gets a tenth of the time at most.
       const isEnough = rows === newest || performance.now() - counted.at < 10 * counted.took
       if (isEnough && counted.for === countable.value) return
       newest = rows
       void countAll()
     }
-    // The numbers of other filters must not stand beside a button that retries by these.
+    // The counts of other filters must not stand beside a retry button for the present ones.
     watch(countable, () => {
       counts.value = undefined
     })
@@ -175,7 +175,7 @@ export const DeliveriesTab = defineComponent({
       goTo('deliveries', '', place.value.query)
       void nextTick(() => viewport.value?.querySelector<HTMLElement>(`[data-id="${id}"] .relay-open`)?.focus())
     }
-    /** The arrow keys go from row to row; beside the list, the record follows. */
+    /** The arrow keys move between rows. A record beside the list follows. */
     const move = (event: KeyboardEvent): void => {
       const row = event.target instanceof HTMLElement ? event.target.closest('tr.record') : undefined
       const to = event.key === 'ArrowDown' ? row?.nextElementSibling : event.key === 'ArrowUp' ? row?.previousElementSibling : undefined
@@ -192,7 +192,7 @@ export const DeliveriesTab = defineComponent({
     const chooseAll = (areChosen: boolean): void => {
       chosen.value = new Set(areChosen ? rows.value.filter(({ state }) => retryable.has(state)).map(({ id }) => id) : [])
     }
-    /** Asks first, and then says what became of it. */
+    /** Confirms a retry, executes it and shows the result. */
     const retry = async (count: number | undefined, hasDoubt: boolean, act: () => Promise<Outcome>): Promise<void> => {
       const t = texts.value.deliveries
       const text = [...count === undefined || count > 1 ? [t.retryText] : [], ...hasDoubt ? [t.retryDoubt] : []].join(' ')
@@ -247,7 +247,7 @@ export const DeliveriesTab = defineComponent({
                   {spacer(rows.value.length - first.value - visible.length)}
                 </tbody>
               </table>
-              <p class="relay-empty" role="status">{problem.value ? '' : describeLack(isLoaded.value, rows.value.length, filters.value)}</p>
+              <p class="relay-empty" role="status">{problem.value ? '' : describeEmpty(isLoaded.value, rows.value.length, filters.value)}</p>
             </div>
             {place.value.id && <RecordPane id={place.value.id} isBeside={isWide.value} onClose={close} />}
           </div>
@@ -265,10 +265,10 @@ function parametersOf({ range = '', since, until, ...more }: Filters): Record<st
   return Object.fromEntries(Object.entries(all).flatMap(([name, value]) => value ? [[name, value]] : []))
 }
 
-/** What became of deliveries that were to be retried. */
+/** The result of a retry. */
 interface Outcome {
   queued: number
-  /** How many were left out, by the reason. */
+  /** How many deliveries were not retried, by the reason. */
   skipped: Map<string, number>
   hasMore: boolean
 }
@@ -279,7 +279,7 @@ async function inTurn<T>(values: readonly T[], act: (value: T) => Promise<Reply>
   return replies
 }
 
-/** Adds up the answers to retries of one delivery each, or of all that match a filter. */
+/** Sums up the answers to retries of single deliveries, or of all that match a filter. */
 function sumUp(replies: readonly Reply[]): Outcome {
   const outcome: Outcome = { queued: 0, skipped: new Map(), hasMore: false }
   const skip = (why: string): void => void outcome.skipped.set(why, (outcome.skipped.get(why) ?? 0) + 1)
@@ -303,8 +303,8 @@ function tell({ queued, skipped, hasMore }: Outcome): void {
   say(skipped.size === 0 ? 'good' : queued > 0 ? 'info' : 'bad', parts.join(' '))
 }
 
-/** What is said in the place of rows that are not there. */
-function describeLack(isLoaded: boolean, count: number, filters: Filters): string {
+/** The text for an empty list. */
+function describeEmpty(isLoaded: boolean, count: number, filters: Filters): string {
   const t = texts.value
   if (!isLoaded) return t.common.loading
   if (count > 0) return ''
@@ -369,7 +369,7 @@ function viewRow(
   )
 }
 
-/** @param isOpen whether those are shown that a phone hides at first */
+/** @param isOpen whether the filters that a phone hides at first are shown */
 function viewFilters(filters: Filters, set: (changes: Filters) => void, rows: readonly Delivery[], isOpen: Model<boolean>): VNode {
   const t = texts.value.deliveries
   const { target = '', door = '', key = '', text = '', since, until } = filters
@@ -416,7 +416,7 @@ function viewFilters(filters: Filters, set: (changes: Filters) => void, rows: re
   )
 }
 
-/** The box for a text, which is looked for a moment after the last letter. */
+/** The search box. The search starts a moment after the last key. */
 const Search = defineComponent({
   props: { value: { type: String, required: true } },
   emits: { change: (value: string) => value.length >= 0 },
@@ -438,7 +438,7 @@ const Search = defineComponent({
   },
 })
 
-/** Each option once, and the one that is chosen among them. */
+/** Each option once, including the chosen one. */
 function unique(options: readonly Option[], chosen: string): Option[] {
   const found = new Map<string, Option>()
   for (const option of options) if (option.value !== '' && !found.has(option.value)) found.set(option.value, option)
@@ -446,7 +446,7 @@ function unique(options: readonly Option[], chosen: string): Option[] {
   return [...found.values()]
 }
 
-/** A moment as `datetime-local` has it, in the zone of the browser. */
+/** A moment in the format of `datetime-local`, in the browser's time zone. */
 function toLocal(moment: string | undefined): string {
   const date = new Date(moment ?? '')
   if (Number.isNaN(date.getTime())) return ''
@@ -458,7 +458,7 @@ function fromLocal(value: string): string {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
-/** The states to choose from, any number of them, each with how many deliveries have it; what is scheduled is counted with what waits. */
+/** The states to choose from, with the number of deliveries in each. Any number can be chosen. */
 function viewChips(state = '', counts: Fields | undefined, onChange: (state: string) => unknown): VNode {
   const t = texts.value
   const chosen = state.split(',').filter(Boolean)
@@ -484,12 +484,12 @@ function viewChips(state = '', counts: Fields | undefined, onChange: (state: str
   )
 }
 
-/** The button that retries all that is shown, where any of it can be retried. */
+/** The button that retries all listed deliveries, if any of them can be retried. */
 function viewRetryAll(
   state = '', counts: Fields | undefined, isBusy: boolean, retryAll: (states: readonly string[], count: number | undefined) => unknown,
 ): VNode | undefined {
   const chosen = state.split(',').filter(Boolean)
-  // Without a choice of states the list also shows what arrived: the button would promise too much.
+  // Without a choice of states, the list also contains deliveries that arrived, which the button would not retry.
   const states = [...retryable].filter(each => chosen.includes(each))
   const count = counts && states.reduce((sum, each) => sum + numberOf(counts[each]), 0)
   if (states.length === 0 || count === 0) return

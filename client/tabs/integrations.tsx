@@ -13,7 +13,7 @@ import { groups, ownSource, sourcesOf, type Source } from '../sources'
 import { about, goTo, place } from '../state'
 import { texts, wordFor } from '../texts'
 
-/** Connects another system: all that are known, or the steps for one of them. */
+/** Connects another system: a gallery of all known ones, or the steps for one of them. */
 export const IntegrationsTab = defineComponent({
   setup() {
     onMounted(() => void refreshInventory())
@@ -27,14 +27,14 @@ export const IntegrationsTab = defineComponent({
   },
 })
 
-/** What a source is called, in the language of the page. */
+/** The name of a source, in the language of the page. */
 function labelOf({ name, label, guide }: Source): string {
   const t = texts.value.integrations
   const labels: Partial<Record<string, string>> = t.labels
   return guide === 'own' ? t.own(name) : labels[name] ?? label
 }
 
-/** The mark of a source: two letters, or one that says more than a letter. */
+/** The mark of a source: two letters, or one Chinese character. */
 function initialsOf(label: string): string {
   const [word = ''] = label.split(/[ ,]/)
   const capitals = word.replace(/[^A-Z]/g, '')
@@ -42,7 +42,7 @@ function initialsOf(label: string): string {
   return capitals.length > 1 ? capitals.slice(0, 2) : word.slice(0, 2)
 }
 
-/** All sources, to choose one from. */
+/** A gallery of all sources. */
 const Gallery = defineComponent({
   props: { sources: { type: Array as PropType<readonly Source[]>, required: true } },
   setup(props) {
@@ -84,7 +84,7 @@ const Gallery = defineComponent({
   },
 })
 
-/** Asks what a source is to be called whose template is the operator's own. */
+/** Asks for the name of a new source with the operator's own template. */
 const NamingDialog = defineComponent({
   emits: ['close'],
   setup(_, { emit }) {
@@ -108,16 +108,16 @@ const NamingDialog = defineComponent({
   },
 })
 
-/** What somebody has chosen for a source. */
+/** The choices for a source. */
 interface Draft {
   targets: string[]
-  /** Empty for a new one. */
+  /** Empty for a new key. */
   key: string
-  /** The names of the keys that were made here, by the targets that they may send to. */
+  /** The names of the keys that were created here, by their targets. */
   made: Map<string, string>
 }
 
-/** By the name of the source. They outlive the tab: nobody is shown a key again. */
+/** By the name of the source. Drafts outlive the tab, because the relay never shows a key again. */
 const drafts = new Map<string, Draft>()
 
 function draftOf({ name }: Source): Draft {
@@ -126,11 +126,11 @@ function draftOf({ name }: Source): Draft {
   return draft
 }
 
-/** Connects one source. */
+/** The steps to connect a source. */
 const Integration = defineComponent({
   props: {
     source: { type: Object as PropType<Source>, required: true },
-    /** Whether it has to be given a template first. */
+    /** Whether the source needs a template first. */
     isNew: Boolean,
   },
   setup(props) {
@@ -141,13 +141,13 @@ const Integration = defineComponent({
     const toggleNaming = (): void => {
       isNamingTarget.value = !isNamingTarget.value
     }
-    // An address has no blanks behind its commas.
+    // Targets in an address are separated by commas without blanks.
     const target = computed(() => chosen.targets.join(','))
     const usable = computed(() => (keys.value ?? []).filter(key => isUsable(key, props.source)))
-    /** The chosen one, unless it was revoked. */
+    /** The chosen key, unless it was revoked. */
     const keyName = computed(() => usable.value.some(({ name }) => name === chosen.key) ? chosen.key : '')
     const fresh = computed(() => knownKeys.get(keyName.value))
-    // A key that was made here may send to the targets that it was made for.
+    // A key that was created here may send only to the targets that were chosen then.
     watch(target, next => {
       chosen.key = chosen.made.get(next) ?? (fresh.value ? '' : chosen.key)
     })
@@ -250,12 +250,12 @@ function step(number: number, title: string): string {
   return `${number}. ${title}`
 }
 
-/** Whether a source may call with a key that is there. */
+/** Whether a source may call with an existing key. */
 function isUsable({ allow, expires }: Key, { scope }: Source): boolean {
   return allow.includes(scope) && (expires === undefined || Date.parse(expires) > Date.now())
 }
 
-/** Makes the key of a source, which may do nothing else. */
+/** Creates a key that is restricted to a source. */
 const KeyMaker = defineComponent({
   props: {
     source: { type: Object as PropType<Source>, required: true },

@@ -12,7 +12,7 @@ import { usePolling } from '../poll'
 import { about } from '../state'
 import { languageNames, texts, wordFor, writeMoment } from '../texts'
 
-/** Keys and targets: those of the settings, and those that are made and changed here. */
+/** Keys and targets: from the settings, and created and changed here. */
 export const KeysTab = defineComponent({
   setup() {
     const usage = shallowRef<Fields[]>([])
@@ -70,7 +70,7 @@ export const KeysTab = defineComponent({
   },
 })
 
-/** Says how a removal ended. */
+/** Shows the result of a removal. */
 async function end(result: object, done: string): Promise<void> {
   if ('problem' in result) say('bad', texts.value.common.failed(textOf(result.problem)))
   else say('good', done)
@@ -105,7 +105,7 @@ function keyRows(all: readonly Key[], usage: readonly Fields[], rotate: (key: Ke
   ]
 }
 
-/** The master key, and where it lies. */
+/** The master key and its origin. */
 function viewMaster(): VNode {
   const t = texts.value.keys
   const { keyFile = '' } = about.value ?? {}
@@ -117,13 +117,13 @@ function viewMaster(): VNode {
   )
 }
 
-/** What else limits a key, in a line; empty where nothing does. */
+/** The other limits of a key, in one line; empty if there are none. */
 function describeLimits({ rate, from }: Key): string {
   const { keys: t, common } = texts.value
   return common.list([...rate === undefined ? [] : [t.rateLine(rate)], ...from.length > 0 ? [t.fromLine(common.list(from))] : []])
 }
 
-/** A name, and whether it is one of the settings, or stands there as well, which then counts in its place. */
+/** A name, with a mark if it comes from the settings, or if an entry of the same name in the settings overrides it. */
 function viewName({ name, origin }: Key | Target, all: readonly (Key | Target)[]): VNode {
   const t = texts.value.keys
   const isShadowed = origin === 'made' && all.some(each => each.origin === 'settings' && each.name === name)
@@ -136,7 +136,7 @@ function viewName({ name, origin }: Key | Target, all: readonly (Key | Target)[]
   )
 }
 
-/** The buttons of a row; what is in the settings is not changed here. */
+/** The buttons of a row. Entries of the settings have none, because they cannot be changed here. */
 function viewActions({ name, origin }: Key | Target, actions: readonly (readonly [label: string, act: () => unknown])[]): VNodeChild {
   if (origin === 'settings') return ''
   const { pair } = texts.value.common
@@ -147,7 +147,7 @@ function viewExpiry(expires: string | undefined): VNodeChild {
   const t = texts.value.keys
   if (expires === undefined) return t.always
   const time = Date.parse(expires)
-  // Of a date, its end counts.
+  // A key is valid until the end of its last day.
   const date = writeMoment(time - 1)
   return time < Date.now() ? <span class="relay-state failed">{texts.value.common.named(date, t.over)}</span> : date
 }

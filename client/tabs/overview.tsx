@@ -13,29 +13,29 @@ import { goTo, type Place } from '../state'
 import { describeHold, explain, explainHold, texts, translate, wordFor, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
 import { capital } from '../texts/reasons'
 
-/** What is known of the relay as it is now. */
+/** The present state of the relay. */
 interface Now {
   reply: Reply
   accounts: Fields[]
   closed: ClosedQueue[]
-  /** The queues in which something waits for its time. */
+  /** The queues with deliveries that wait for their time. */
   later: Fields[]
   waiting: number
 }
 
 const day = 24
-/** What did not arrive, in the words of the filters of deliveries. */
+/** The states of deliveries that did not arrive, as a filter of the list. */
 const notArrived = 'failed,unanswered,expired'
 
-/** Whether everything works: accounts, targets on hold, the numbers of a day, and what failed last. */
+/** Whether everything works: accounts, closed targets, the numbers of a day, and the last failures. */
 export const OverviewTab = defineComponent({
   setup() {
     const now = shallowRef<Now>()
-    /** Two days, so that the last one can be compared. */
+    /** Two days, so that the last one can be compared with the one before. */
     const hours = shallowRef<Bar[]>()
-    /** Whether an answer has come, with numbers or without. */
+    /** Whether the counts were answered, with numbers or without. */
     const isCounted = shallowRef(false)
-    /** Absent where the relay does not count days. */
+    /** Absent if the relay does not count days. */
     const days = shallowRef<Bar[]>()
     const period = shallowRef<'day' | 'month'>('day')
     const failures = shallowRef<Delivery[]>()
@@ -58,7 +58,7 @@ export const OverviewTab = defineComponent({
       if (page?.deliveries.length === 0) isUsed.value = (await loadDeliveries({ limit: '1' }))?.deliveries.length !== 0
       else isUsed.value = true
     }, 5000)
-    // Counting takes longer, and the numbers change little in the meantime.
+    // Counting takes longer, and the numbers change slowly.
     usePolling(async () => {
       const { isRight, data } = await call('GET', '/deliveries/counts', { query: { hours: String(2 * day) } })
       if (isRight) hours.value = listOf(data.hours).map(readHour)
@@ -91,7 +91,7 @@ export const OverviewTab = defineComponent({
     return () => {
       const t = texts.value
       const { value: known } = now
-      // Half of it would say that everything works before anybody knows.
+      // A partial view would say that everything works before that is known.
       if (!known || isUsed.value === undefined || !isCounted.value) return <p role="status" class="relay-waiting">{t.common.loading}</p>
       if (!known.reply.isRight) return notice('bad', t.common.failed(known.reply.msg))
       const bars = (period.value === 'month' ? days.value : undefined) ?? hours.value?.slice(-day)
@@ -118,7 +118,7 @@ export const OverviewTab = defineComponent({
   },
 })
 
-/** A queue that takes nothing for a while. */
+/** A queue that is paused or on hold. */
 function readQueue(fields: Fields) {
   const id = textOf(fields.queue)
   const hold = readHold(fields.held)
@@ -130,7 +130,7 @@ function readQueue(fields: Fields) {
 
 type ClosedQueue = ReturnType<typeof readQueue>
 
-/** Whether everything works, in one line. */
+/** The headline: whether everything works. */
 function viewHeadline({ reply: { data }, accounts, closed }: Now, isUsed: boolean): VNode {
   const t = texts.value.overview
   const away = accounts.filter(({ status }) => status !== 'online').length
@@ -150,7 +150,7 @@ function viewHeadline({ reply: { data }, accounts, closed }: Now, isUsed: boolea
   )
 }
 
-/** The numbers of a day, each of which opens the deliveries that it counts. */
+/** The numbers of a day. Each links to the deliveries that it counts. */
 function viewNumbers(hours: Bar[] | undefined, { waiting, reply }: Now): VNode {
   const t = texts.value.overview
   const [before, last] = hours ? [sumOf(hours.slice(0, -day)), sumOf(hours.slice(-day))] : []
@@ -185,7 +185,7 @@ function sumOf(bars: readonly Bar[]): Pick<Bar, 'sent' | 'failed' | 'unanswered'
 
 type Counts = ReturnType<typeof sumOf>
 
-/** The share that arrived, in percent. */
+/** The percentage of deliveries that arrived. */
 function shareOf(counts: Counts): number | undefined {
   const total = totalOf(counts)
   return total === 0 ? undefined : counts.sent / total * 100
@@ -193,7 +193,7 @@ function shareOf(counts: Counts): number | undefined {
 
 function writeShare(counts: Counts): string {
   const share = shareOf(counts)
-  // What is not everything must not be rounded to it.
+  // Rounded down, so that only a full share shows 100 %.
   return share === undefined ? '–' : `${writeNumber(Math.floor(share * 10) / 10, 1)} %`
 }
 
@@ -324,7 +324,7 @@ function viewFailures(failures: readonly Delivery[] | undefined): VNode {
   )
 }
 
-/** What is to be done before the first message. */
+/** The steps to the first message. */
 function viewSteps({ accounts }: Now): VNode {
   const t = texts.value.overview
   const areDone = [accounts.some(({ status }) => status === 'online'), (keys.value?.length ?? 0) > 0 || (targets.value?.length ?? 0) > 0, false]

@@ -14,36 +14,36 @@ import { freshWord } from '../random'
 import { about, goTo } from '../state'
 import { describeHold, texts, translate, wordFor, writeSize } from '../texts'
 
-/** A file that is to be sent. */
+/** A file to send. */
 interface Attachment {
   file: File
-  /** What the relay calls it, once it is there. */
+  /** The path that the relay gave to the file; empty until it is uploaded. */
   id: string
 }
 
-/** What became of the last message that was sent. */
+/** The result of the last message. */
 interface Outcome {
   reply: Reply
-  /** Where it went, in words. */
+  /** The description of its target. */
   target: string
 }
 
-/** Where the browser keeps what is being written: the console loads the page anew after a restart of the bot. */
+/** The draft in the browser's storage. The console reloads the page after a restart of the bot. */
 const draftName = 'message-relay.draft'
 const draft = parsePayload(sessionStorage.getItem(draftName) ?? '')
-/** What is being written. It outlives the tab, which somebody leaves to look something up. */
+/** The draft outlives the tab, so that the user can look something up on another. */
 const order = reactive<Order>({ bot: textOf(draft?.bot), targets: textsOf(draft?.targets), text: textOf(draft?.text) })
 watch(order, () => sessionStorage.setItem(draftName, JSON.stringify(order)))
 const attachments = shallowRef<Attachment[]>([])
 const preview = shallowRef<Reply>()
 const outcome = shallowRef<Outcome>()
 const problem = shallowRef('')
-/** What the page waits for. */
+/** The action in progress. */
 const busy = shallowRef<'preview' | 'send'>()
-/** The key under which a message is sent once, however often its sending is asked for, and the message that it is for. */
+/** The idempotency key of a message, so that a repeated click sends it only once, and the body that the key belongs to. */
 let sending = { key: '', body: '' }
 
-/** Writes a message, shows how it would leave, sends it. */
+/** Composes, previews and sends a message. */
 export const SendTab = defineComponent({
   setup() {
     onMounted(() => void refreshInventory())
@@ -51,7 +51,7 @@ export const SendTab = defineComponent({
     const act = async (deed: 'preview' | 'send'): Promise<void> => {
       if (busy.value) return
       outcome.value = preview.value = undefined
-      problem.value = lackOf(order, attachments.value)
+      problem.value = missingPart(order, attachments.value)
       if (problem.value) return
       busy.value = deed
       try {
@@ -73,7 +73,7 @@ export const SendTab = defineComponent({
       const target = texts.value.common.list(order.targets.map(describeChat))
       const reply = await call('POST', '/webhook', { headers: { 'idempotency-key': sending.key }, body })
       outcome.value = { reply, target }
-      // What was written meanwhile stays.
+      // Keeps a draft that was changed during the request.
       const isSame = JSON.stringify(bodyOf(order, attachments.value)) === body
       if (isSame && reply.isRight && entriesOf(reply).flatMap(failuresOf).length === 0) clear()
     }
@@ -140,14 +140,14 @@ export const SendTab = defineComponent({
   },
 })
 
-/** What has to be there before anything is sent; empty where nothing lacks. */
-function lackOf({ targets, text }: Order, attachments: readonly Attachment[]): string {
+/** What is missing before sending; empty if nothing is. */
+function missingPart({ targets, text }: Order, attachments: readonly Attachment[]): string {
   const t = texts.value.send
   if (targets.length === 0) return t.needTarget
   return text.trim() === '' && attachments.length === 0 ? t.needContent : ''
 }
 
-/** @returns why an upload failed, if one did */
+/** @returns the reason if an upload failed */
 async function uploadAll(attachments: Attachment[]): Promise<string | undefined> {
   for (const attachment of attachments) {
     if (attachment.id) continue
@@ -160,7 +160,7 @@ async function uploadAll(attachments: Attachment[]): Promise<string | undefined>
   }
 }
 
-/** What is to be sent, but for files. */
+/** The draft of a message without its files. */
 interface Order {
   bot: string
   targets: string[]
@@ -187,13 +187,13 @@ function kindOf(type: string): string {
   return /^(image|video)\//.exec(type)?.[1] ?? 'file'
 }
 
-/** What an answer says of each target. */
+/** The entries of an answer, one per target. */
 function entriesOf({ data }: Reply): Fields[] {
   const several = listOf(data.deliveries)
   return several.length > 0 ? several : [data]
 }
 
-/** Those of the parts of a message that did not arrive at a target. */
+/** The results of the items that did not arrive at a target. */
 function failuresOf(entry: Fields): Fields[] {
   return ('results' in entry ? listOf(entry.results) : [entry]).filter(({ success }) => success === false)
 }
@@ -202,7 +202,7 @@ function viewOutcome({ reply, target }: Outcome): VNode {
   return <div>{entriesOf(reply).map(entry => viewEntry(entry, reply, target))}</div>
 }
 
-/** @param sole the target, where there is only one */
+/** @param sole the target, if there is only one */
 function viewEntry(entry: Fields, { isRight, msg }: Reply, sole: string): VNode {
   const t = texts.value
   const isOne = entry.target === undefined
@@ -221,7 +221,7 @@ function viewEntry(entry: Fields, { isRight, msg }: Reply, sole: string): VNode 
   )
 }
 
-/** Only what has not left yet has a state. */
+/** Only a message that has not been sent yet has a state. */
 function viewSent({ state, held }: Fields, target: string): VNode {
   const t = texts.value.send
   if (state === undefined) return notice('good', t.sent(target))

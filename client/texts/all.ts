@@ -5,13 +5,13 @@ import * as keys from './keys'
 import * as overview from './overview'
 import * as send from './send'
 
-/** All texts of the page, which each tab has in a file of its own. */
+/** All texts of the page in English. Each tab has its own file. */
 export const english = {
   ...frame.english, ...overview.english, ...deliveries.english, ...send.english, ...integrations.english, ...keys.english,
 }
 export type Texts = typeof english
 
-/** The same in Chinese. */
+/** All texts in Chinese. */
 export const chinese: Texts = {
   ...frame.chinese, ...overview.chinese, ...deliveries.chinese, ...send.chinese, ...integrations.chinese, ...keys.chinese,
 }

@@ -1,6 +1,6 @@
 import { messages } from './count'
 
-/** What Deliveries and a record say, in English. */
+/** The texts of Deliveries and of a record, in English. */
 export const english = {
   deliveries: {
     search: 'Search messages', filters: 'Filters', state: 'State', target: 'Target', door: 'Source', key: 'Caller', content: 'Content', time: 'Time',
@@ -47,7 +47,7 @@ export const english = {
   },
 }
 
-/** The same in Chinese. */
+/** The texts in Chinese. */
 export const chinese: typeof english = {
   deliveries: {
     search: '搜索消息', filters: '筛选', state: '状态', target: '目标', door: '来源', key: '调用方', content: '内容', time: '时间',

@@ -1,4 +1,4 @@
-/** What every tab says, in English. */
+/** The texts that all tabs share, in English. */
 export const english = {
   title: 'Message relay',
   tabs: { overview: 'Overview', deliveries: 'Deliveries', send: 'Send', integrations: 'Integrations', keys: 'Keys & targets' },
@@ -22,7 +22,7 @@ export const english = {
   kinds: { text: 'Text', image: 'Picture', video: 'Video', audio: 'Voice message', file: 'File', at: 'Mention', reply: 'Reply', invalid: 'Malformed item' },
 }
 
-/** The same in Chinese. */
+/** The texts in Chinese. */
 export const chinese: typeof english = {
   title: '消息转发',
   tabs: { overview: '概览', deliveries: '投递', send: '发送', integrations: '接入', keys: '密钥与目标' },

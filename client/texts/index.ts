@@ -7,15 +7,15 @@ import { explainIn, translateTo } from './reasons'
 
 export { languageNames, locale, setLocale } from './locale'
 
-/** What the page says, in its language. */
+/** The texts of the page, in its language. */
 export const texts = computed<Texts>(() => locale.value === 'zh-CN' ? chinese : english)
 
-/** What the page calls something that the relay names; its name where the page has no word for it. */
+/** The page's word for a name of the relay, or else the name itself. */
 export function wordFor(names: Readonly<Partial<Record<string, string>>>, name: string): string {
   return names[name] ?? name
 }
 
-/** How long ago a moment was, for somebody who wants to know roughly. */
+/** Roughly how long ago a moment was. */
 export function writeAgo(moment: string): string {
   const seconds = (Date.parse(moment) - Date.now()) / 1000
   if (Number.isNaN(seconds)) return '–'
@@ -25,7 +25,7 @@ export function writeAgo(moment: string): string {
   return new Intl.RelativeTimeFormat(locale.value, { style: 'short' }).format(Math.round(seconds / length), unit)
 }
 
-/** How long something takes, with its two largest units. */
+/** A duration in its two largest units. */
 export function writeSpan(milliseconds: number): string {
   const seconds = Math.max(0, Math.round(milliseconds / 1000))
   const t = texts.value.common
@@ -38,14 +38,14 @@ export function writeSpan(milliseconds: number): string {
   return parts.slice(first, first + 2).filter(({ count }) => count > 0).map(({ count, write }) => write(count)).join(' ')
 }
 
-/** How long a step took: milliseconds of what is short, and the two largest units of what is long. */
+/** The duration of a step: in milliseconds if it is short, in its two largest units if it is long. */
 export function writeDuration(milliseconds: number): string {
   const t = texts.value.common
   if (milliseconds < 1000) return t.milliseconds(Math.round(milliseconds))
   return milliseconds < 10_000 ? t.seconds(Math.round(milliseconds / 100) / 10) : writeSpan(milliseconds)
 }
 
-/** A moment with its date and zone. */
+/** A moment with its date and time zone. */
 export function writeMoment(moment: string | number | undefined): string {
   if (moment === undefined || moment === '') return '–'
   const date = new Date(moment)
@@ -53,7 +53,7 @@ export function writeMoment(moment: string | number | undefined): string {
   return `${format(date, { ...!isToday && { dateStyle: 'medium' }, timeStyle: 'medium' })} ${zone(date)}`
 }
 
-/** The zone of the times of the page, such as `GMT+8`, as it is at a moment. */
+/** The browser's time zone at a moment, such as `GMT+8`. */
 export function zone(date = new Date()): string {
   const parts = new Intl.DateTimeFormat(locale.value, { timeZoneName: 'short' }).formatToParts(date)
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? 'UTC'
@@ -68,29 +68,29 @@ export function writeNumber(value: number, digits = 0): string {
   return new Intl.NumberFormat(locale.value, { maximumFractionDigits: digits }).format(value)
 }
 
-/** A reason in the language of the page where the page knows its cause, and the platform's own words. */
+/** A reason: the cause, in the language of the page if it is known, and the platform's own words. */
 export function explain(reason: string): { cause: string, raw: string } {
   return explainIn(locale.value, reason)
 }
 
-/** What the relay says, in one line in the language of the page, as far as the page knows it. */
+/** A text of the relay in one line, in the language of the page if it is known. */
 export function translate(text: string): string {
   return translateTo(locale.value, text)
 }
 
-/** The cause of a hold in the language of the page, where the page knows it. */
+/** The cause of a hold, in the language of the page if it is known. */
 export function explainHold({ cause, reason }: Hold): string {
   return isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : translate(reason)
 }
 
-/** Why something is held, in the language of the page where the page knows the cause, and until when. */
+/** The cause of a hold and its end, in the language of the page if the cause is known. */
 export function describeHold(hold: Hold): string {
   const { cause, until } = hold
   if (cause === 'quiet' || cause === 'digest') return texts.value.common[cause](writeMoment(until))
   return texts.value.common.held(explainHold(hold), until && writeMoment(until))
 }
 
-/** A size in bytes, for somebody who wants to know roughly how much it is. */
+/** A size, rounded for reading. */
 export function writeSize(bytes: number): string {
   const [unit, divisor] = bytes < 1000 ? ['B', 1] : bytes < 1e6 ? ['kB', 1000] : ['MB', 1e6]
   return `${writeNumber(bytes / divisor, 1)} ${unit}`

@@ -1,7 +1,7 @@
-/** Where the values of a source are entered, and how to try it. */
+/** Where to enter the values of a source, and how to try it. */
 interface Guide { open: string, finish: string }
 
-/** What Integrations says, in English. */
+/** The texts of Integrations, in English. */
 export const english = {
   integrations: {
     all: '← All integrations', choose: 'What should send messages?',
@@ -89,7 +89,7 @@ export const english = {
   },
 }
 
-/** The same in Chinese. */
+/** The texts in Chinese. */
 export const chinese: typeof english = {
   integrations: {
     all: '← 全部接入方式', choose: '要接入哪个系统？',

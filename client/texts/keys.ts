@@ -1,4 +1,4 @@
-/** What Keys and targets says, in English. */
+/** The texts of Keys and targets, in English. */
 export const english = {
   keys: {
     list: 'API keys', name: 'Name', targets: 'Targets', allow: 'Permissions', expires: 'Expires', used: 'Last used',
@@ -56,7 +56,7 @@ export const english = {
   },
 }
 
-/** The same in Chinese. */
+/** The texts in Chinese. */
 export const chinese: typeof english = {
   keys: {
     list: 'API 密钥', name: '名称', targets: '目标', allow: '权限', expires: '有效期', used: '最近使用',

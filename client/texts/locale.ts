@@ -5,26 +5,26 @@ import { computed, watch } from 'vue'
 export const languageNames = { 'zh-CN': '中文', 'en-US': 'English' } as const
 export type Locale = keyof typeof languageNames
 
-/** The language that every console has until somebody chooses another one: it says nothing about what its user reads. */
-const untouched: Locale = 'zh-CN'
+/** The default language of every console. It does not tell what the user reads. */
+const defaultLocale: Locale = 'zh-CN'
 
 const config = useConfig()
-/** The language that somebody chose in this browser, in the settings of the console or by the switch of the page. */
+/** The language that the user chose in this browser, in the settings of the console or with the switch of the page. */
 const chosen = useStorage<{ locale?: string }>('message-relay', 1)
 
-// The settings are empty until the console has read them: that is no choice.
+// Before the console has loaded its settings, they are empty. The change when they are loaded is not a choice.
 watch(() => config.value.locale, (now, before) => {
   if (before !== undefined && now !== before) chosen.value.locale = now
 })
 
-/** The language of the page: the one that was chosen, or else that of the browser. */
+/** The language of the page: the chosen one, or else the browser's. */
 export const locale = computed<Locale>(() => {
-  const { locale: inConsole = untouched } = config.value
-  const word = chosen.value.locale ?? (inConsole === untouched ? navigator.language : inConsole)
+  const { locale: inConsole = defaultLocale } = config.value
+  const word = chosen.value.locale ?? (inConsole === defaultLocale ? navigator.language : inConsole)
   return word.startsWith('zh') ? 'zh-CN' : 'en-US'
 })
 
-/** Chooses the language of the console, and thereby of the page. */
+/** Sets the language of the console and of the page. */
 export function setLocale(value: Locale): void {
   chosen.value.locale = value
   config.value.locale = value

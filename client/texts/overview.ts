@@ -2,7 +2,7 @@ import { messages } from './count'
 
 const count = (number: number, one: string, many: string): string => `${number} ${number === 1 ? one : many}`
 
-/** What Overview says, in English. */
+/** The texts of Overview, in English. */
 export const english = {
   overview: {
     fine: 'Everything works', attention: 'Needs attention', quiet: 'Ready to send',
@@ -37,7 +37,7 @@ export const english = {
   },
 }
 
-/** The same in Chinese. */
+/** The texts in Chinese. */
 export const chinese: typeof english = {
   overview: {
     fine: '一切正常', attention: '需要处理', quiet: '可以发送',

@@ -1,7 +1,7 @@
 import type { Language } from '../../src/lib/language'
 import { causes } from '../../src/message/causes'
 
-/** What the relay says around a cause. It is left out beside one: the state says the same. */
+/** The phrases around a cause. They are omitted if there is a cause, because the state says the same. */
 export const frames: Readonly<Record<string, string>> = {
   'the platform refused the message': '平台拒绝了这条消息',
   'the platform refused it': '平台拒绝了请求',
@@ -12,7 +12,7 @@ export const frames: Readonly<Record<string, string>> = {
   'try again later': '请稍后重试',
 }
 
-/** What else the relay says to operators; `{}` stands for what differs each time. */
+/** The other phrases of the relay for operators. `{}` is a variable part. */
 export const sentences: Readonly<Record<string, string>> = {
   'the message may have arrived': '消息可能已送达',
   'the platform did not answer in time': '平台没有及时应答',
@@ -104,7 +104,7 @@ export const sentences: Readonly<Record<string, string>> = {
   'no connection': '没有连接',
 }
 
-/** What a text begins with: one sentence that is known, up to its end, a colon or a bracket. */
+/** A known sentence at the beginning of a text, up to its end, a colon or a bracket. */
 interface Phrase { pattern: RegExp, zh: string, isFrame: boolean }
 
 const phrases: readonly Phrase[] = [
@@ -119,9 +119,9 @@ function phrase(en: string, zh: string, isFrame = false): Phrase {
 }
 
 /**
- * Splits a reason of the relay into its cause, translated where the page knows it, and the platform's own words.
+ * Splits a reason of the relay into its cause, translated if it is known, and the platform's own words.
  *
- * @param reason sentences with colons between them, and what a platform said in brackets
+ * @param reason sentences separated by colons, with the platform's words in brackets
  */
 export function explainIn(language: Language, reason: string): { cause: string, raw: string } {
   const isChinese = language === 'zh-CN'
@@ -146,14 +146,14 @@ export function explainIn(language: Language, reason: string): { cause: string, 
   return { cause: isChinese ? cause : capital(cause), raw: raw.join(' ') }
 }
 
-/** What the relay says, in one line: in English, and where it is not known, as it is. */
+/** A text of the relay in one line. In English, and if it is not known, it stays as it is. */
 export function translateTo(language: Language, text: string): string {
   if (language !== 'zh-CN' || !phrases.some(({ pattern }) => pattern.test(text))) return text
   const { cause, raw } = explainIn(language, text)
   return raw === '' ? cause : `${cause}（${raw}）`
 }
 
-/** A text that stands alone. */
+/** A text with its first letter in upper case. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

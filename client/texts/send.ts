@@ -1,4 +1,4 @@
-/** What Send says, in English. */
+/** The texts of Send, in English. */
 export const english = {
   send: {
     compose: 'New message', bot: 'Bot', anyBot: 'The first bot that is online', target: 'Target',
@@ -16,7 +16,7 @@ export const english = {
   },
 }
 
-/** The same in Chinese. */
+/** The texts in Chinese. */
 export const chinese: typeof english = {
   send: {
     compose: '新消息', bot: '机器人', anyBot: '第一个在线的机器人', target: '目标',
