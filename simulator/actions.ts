@@ -7,16 +7,19 @@ import { isMedia, parseMessage } from './segments'
 import type { Call, Person, Target } from './types'
 import type { Group } from './world'
 
-/** What an action gets: the platform, the call, about how many bytes the call was, and whether nobody is to see what it sends. */
+/**
+ * The context of an action: the platform, the call, its approximate size in bytes, and whether its message is swallowed (visible to
+ * nobody).
+ */
 interface ActionContext { platform: Platform, call: Call, weight: number, isSwallowed: boolean }
 
 /**
- * An action: returns the `data` of its answer, or a promise for it when bytes have to be read first.
+ * Executes a call and returns the `data` of the answer, or a promise for it if bytes have to be read first.
  * @throws ActionFailure
  */
 type Action = (context: ActionContext) => unknown
 
-/** What runs the calls to a platform: the actions of its profile and options. */
+/** Builds the function that executes the calls to a platform, from the profile and the options. */
 export function actionsOf({ profile, settings }: Platform): Action {
   const actions = new Map(Object.entries({
     ...infoActions, ...messageActions, ...(settings.history ? historyActions : {}), ...sendActions, ...uploadActions,
@@ -29,7 +32,7 @@ export function actionsOf({ profile, settings }: Platform): Action {
   }
 }
 
-/** Who the bot is and whom it knows. Data as OneBot 11 has it. */
+/** The bot's account, friends and groups. Data as in OneBot 11. */
 const infoActions: Readonly<Record<string, Action>> = {
   get_login_info: ({ platform: { world } }) => ({ user_id: Number(world.self.id), nickname: world.self.name }),
   get_status: ({ platform: { isOnline } }) => ({ online: isOnline, good: true, stat: {} }),
@@ -67,7 +70,7 @@ function requireGroup(platform: Platform, params: Record<string, unknown>): Grou
 function groupInfo({ profile, switches }: Platform, { id, name, members }: Group): object {
   const info = { group_id: Number(id), group_name: name, member_count: members.size, max_member_count: 200 }
   const isMuted = switches.isOn('allMuted', { type: 'group', id })
-  // QQ's time for a mute without an end.
+  // The value that QQ uses for a mute without an end.
   if (profile.tells.has('all-muted-until')) return { ...info, shut_up_all_timestamp: isMuted ? 2 ** 32 - 1 : 0 }
   return profile.tells.has('all-muted') ? { ...info, group_all_shut: isMuted ? -1 : 0 } : info
 }
@@ -94,7 +97,7 @@ const messageActions: Readonly<Record<string, Action>> = {
   },
 }
 
-/** What was said in a chat by both sides, oldest first. Data: `{ messages }`. */
+/** The messages of both sides of a chat, oldest first. Data: `{ messages }`. */
 const historyActions: Readonly<Record<string, Action>> = {
   get_group_msg_history: ({ platform, call }) => (
     history(platform, { type: 'group', id: requireId(platform, call.params, 'group_id') }, call.params)
@@ -137,7 +140,7 @@ function send({ platform, call: { action, params }, weight, isSwallowed }: Actio
   const chat = platform.messages.chat(target)
   const delivery = { target, kind: 'message' as const, action, segments, weight, isSwallowed }
   if (media.length === 0 && chat.tail === null) return { message_id: platform.deliver({ ...delivery, media: [] }).id }
-  // Read at once, so that other chats need not wait, but delivered in turn.
+  // Reading starts at once, so that other chats need not wait. The delivery waits for its turn.
   const opening = Promise.all(media.map(({ type, data }) => (
     platform.media.open(parseText(data.file) ?? '', type, parseText(data.name))
   )))
@@ -145,7 +148,7 @@ function send({ platform, call: { action, params }, weight, isSwallowed }: Actio
   return inTurn(chat, async () => ({ message_id: platform.deliver({ ...delivery, media: await opening }).id }))
 }
 
-/** The actions about files. */
+/** The file actions. */
 const uploadActions: Readonly<Record<string, Action>> = {
   upload_group_file: context => upload(context, groupTarget(context.platform, context.call.params)),
   upload_private_file: context => upload(context, privateTarget(context.platform, context.call.params)),
@@ -170,7 +173,7 @@ function upload({ platform, call: { action, params }, weight, isSwallowed }: Act
   })
 }
 
-/** Data: `{ file }`, a path on the platform's disk. */
+/** Stores a file on the platform's disk. Data: `{ file }`, its path. */
 async function download({ platform, call: { params } }: ActionContext): Promise<unknown> {
   const { profile, media } = platform
   const url = parseText(params.url)
@@ -182,14 +185,14 @@ async function download({ platform, call: { params } }: ActionContext): Promise<
   return { file: await media.download(source, parseText(params.name)) }
 }
 
-/** A required id out of the parameters. */
+/** Reads a required ID from the parameters. */
 function requireId({ profile }: Platform, params: Record<string, unknown>, key: 'group_id' | 'user_id'): string {
   const id = parseId(params[key])
   if (id === null) throw badParameter(profile, `${key} must be a number`)
   return id
 }
 
-/** The group a send goes to, which must let the bot speak. */
+/** The target group of a send. It must exist, contain the bot and let it speak. */
 function groupTarget(platform: Platform, params: Record<string, unknown>): Target {
   const { profile, switches, world } = platform
   const id = requireId(platform, params, 'group_id')
@@ -200,7 +203,7 @@ function groupTarget(platform: Platform, params: Record<string, unknown>): Targe
   return target
 }
 
-/** The person a send goes to; members of common groups may be written to as well as friends. */
+/** The target person of a send: a friend, or a member of a common group. */
 function privateTarget(platform: Platform, params: Record<string, unknown>): Target {
   const { profile, switches, world } = platform
   const id = requireId(platform, params, 'user_id')

@@ -1,13 +1,13 @@
 import type { PlatformFailure, Profile, Reason } from './profiles'
 
-/** A refusal of a call; becomes the answer of the profile. */
+/** A refused call. The profile determines its answer. */
 export class ActionFailure extends Error {
   constructor(readonly reason: Reason) {
     super(reason.wording)
   }
 }
 
-/** A failure each implementation words in its own way. */
+/** A failure with the profile's own wording. */
 export function platformFailure(profile: Profile, kind: PlatformFailure): ActionFailure {
   return new ActionFailure(profile.reasons[kind])
 }
@@ -29,7 +29,7 @@ export function unknownAction(profile: Profile, action: string): ActionFailure {
     : new ActionFailure({ retcode: profile.retcodes.unknown, wording: `不支持的API ${action}` })
 }
 
-/** An answer frame. `echo` is left out by JSON when the call had none. */
+/** An answer frame. Without an `echo` in the call, JSON omits it. */
 export type Answer = Record<string, unknown>
 
 /** The answer to a call that succeeded. */

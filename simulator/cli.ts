@@ -106,7 +106,7 @@ function printMessages(simulator: Simulator): void {
   })
 }
 
-/** One line without control characters: a message must not drive the terminal. */
+/** A single line without control characters, so that a message cannot control the terminal. */
 function printable(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ').slice(0, 300)
 }

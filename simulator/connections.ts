@@ -3,15 +3,15 @@ import type { Answer } from './answers'
 
 /** A bot's connection, forward or reverse. */
 export class Connection {
-  /** Calls received so far. */
+  /** The number of calls received. */
   calls = 0
   private answered = 0
   private held: string[] = []
 
-  /** @param leave takes the connection off the list at once, before the closing handshake is through */
+  /** @param leave removes the connection from the list at once, before the closing handshake ends */
   constructor(private readonly socket: WebSocket, private readonly leave: (connection: Connection) => void) {}
 
-  /** Answers call number `call`, then lets go of the answers held back for this one. */
+  /** Answers call number `call`, then sends the answers that were held until then. */
   answer(call: number, answer: Answer): void {
     this.send(JSON.stringify(answer))
     this.answered = Math.max(this.answered, call)
@@ -19,18 +19,18 @@ export class Connection {
     for (const frame of this.held.splice(0)) this.send(frame)
   }
 
-  /** Keeps an answer back until a later call has been answered. */
+  /** Holds an answer until a later call has been answered. */
   hold(call: number, answer: Answer): void {
     if (this.answered > call) this.send(JSON.stringify(answer))
     else this.held.push(JSON.stringify(answer))
   }
 
-  /** Sends a frame; a closed connection loses it. */
+  /** Sends a frame. It is lost if the connection is closed. */
   send(frame: string): void {
     if (this.socket.readyState === this.socket.OPEN) this.socket.send(frame)
   }
 
-  /** Ends the connection: with a closing handshake when a code is given (what was sent still arrives), else abruptly. */
+  /** Closes the connection: with a handshake if a code is given, so that sent frames still arrive, or else abruptly. */
   drop(code?: number): void {
     this.leave(this)
     this.held = []
@@ -39,7 +39,7 @@ export class Connection {
   }
 }
 
-/** What the connections report to. */
+/** Receives the frames and changes of the connections. */
 export interface ConnectionListener {
   onFrame(connection: Connection, text: string): void
   onChange(): void
@@ -55,20 +55,20 @@ export class Connections {
     return this.open.size
   }
 
-  /** Takes over an open socket and greets it with these frames. */
+  /** Registers an open socket and sends it the first frames. */
   attach(socket: WebSocket, greeting: readonly string[]): Connection {
     const leave = (connection: Connection): void => {
       if (this.open.delete(connection)) this.listener.onChange()
     }
     const connection = new Connection(socket, leave)
     socket.on('message', data => {
-      // What still arrives during a closing handshake is too late.
+      // Ignores frames that arrive during a closing handshake.
       if (this.open.has(connection)) this.listener.onFrame(connection, textOf(data))
     })
     socket.on('close', () => {
       leave(connection)
     })
-    // A broken frame or a reset closes the socket as well; there is nothing more to do about it.
+    // A broken frame or a reset also closes the socket, so that nothing else is needed.
     socket.on('error', () => undefined)
     this.open.add(connection)
     for (const frame of greeting) connection.send(frame)
@@ -80,7 +80,7 @@ export class Connections {
     if (this.open.size > 0) this.broadcastFrame(JSON.stringify(event))
   }
 
-  /** Sends a frame as it is to every bot. */
+  /** Sends a raw frame to every bot. */
   broadcastFrame(frame: string): void {
     for (const connection of this.open) connection.send(frame)
   }

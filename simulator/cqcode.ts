@@ -23,7 +23,7 @@ export function encodeCq(segments: readonly Segment[]): string {
   }).join('')
 }
 
-/** A CQ string as segments. What is not a code is text, so nothing is ever invalid. */
+/** Parses a CQ string. Anything that is not a code is text, so that every string is valid. */
 export function decodeCq(text: string): Segment[] {
   const segments: Segment[] = []
   let end = 0

@@ -9,15 +9,15 @@ import { targetOf } from './switches'
 import type { Call, Fault } from './types'
 
 /**
- * A call on its way: which connection it came by, as which of that connection's calls, about how many bytes it was, and whether nobody is
- * to see what it sends.
+ * A received call: its connection, its number on that connection, its approximate size in bytes, and whether its message is swallowed
+ * (visible to nobody).
  */
 interface Received { connection: Connection, number: number, call: Call, weight: number, isSwallowed?: boolean }
 
-/** Takes frames, runs the calls in them and answers, with the scripted faults in between. */
+/** Receives frames, executes their calls and answers them, with the scripted faults. */
 export class Dispatcher {
   readonly faults = new FaultBook()
-  /** The slow calls under way. */
+  /** The slow calls in progress. */
   readonly pending = new Set<Call>()
   private readonly perform: ReturnType<typeof actionsOf>
 
@@ -25,12 +25,12 @@ export class Dispatcher {
     this.perform = actionsOf(platform)
   }
 
-  /** Takes one frame of a connection. */
+  /** Receives a frame of a connection. */
   receive(connection: Connection, text: string): void {
     const number = ++connection.calls
     const frame = parseJson(text)?.value
     if (!isRecord(frame)) {
-      // The echo is unknown, so the caller cannot tell which call failed; the implementations answer all the same.
+      // The echo is unknown, so that the caller cannot match the answer to a call. The real implementations answer nevertheless.
       const { profile } = this.platform
       const reason = { retcode: profile.retcodes.parameter, wording: 'json解析失败,请检查数据格式', code: 'BAD_REQUEST' }
       connection.answer(number, failed(profile, reason, undefined))
@@ -51,7 +51,7 @@ export class Dispatcher {
     })
   }
 
-  /** Answers a call; a send that is refused is noted, or nobody at the page would know of it. */
+  /** Answers a call and records a refused send, because nothing else would show it on the page. */
   private answer({ connection, number, call }: Received, answer: Answer): void {
     connection.answer(number, answer)
     if (answer.status !== 'failed' || !sends.test(call.action)) return
@@ -64,7 +64,7 @@ export class Dispatcher {
     })
   }
 
-  /** Runs a call and hands over its answer: at once, unless bytes are read, so that a plain message costs little. */
+  /** Executes a call and passes its answer on. This is synchronous unless bytes are read, so that a plain message costs little. */
   private run(received: Received, use: (answer: Answer) => void): void {
     const answer = this.answerTo(received)
     if (answer instanceof Promise) void answer.then(use)
@@ -107,7 +107,7 @@ export class Dispatcher {
         return
       case 'swallowed':
         this.run({ ...received, isSwallowed: true }, answer => {
-          // No refusal: the message stands in the chat, marked as swallowed.
+          // Not recorded as a refusal: the chat shows the message, marked as swallowed.
           if (answer.status === 'ok') connection.answer(number, failed(profile, profile.reasons.swallowed, call.echo))
           else this.answer(received, answer)
         })
@@ -166,7 +166,7 @@ export class Dispatcher {
     }
     this.run(received, answer => {
       if (when === 'answered') connection.answer(number, answer)
-      // After an answer with a handshake, so that the answer is not lost with the connection.
+      // After an answer the connection is closed with a handshake, so that the answer is not lost.
       connection.drop(when === 'answered' ? 1001 : undefined)
     })
   }
@@ -194,7 +194,7 @@ export class Dispatcher {
     }
     const start = performance.now()
     this.run(received, early => {
-      // Counted from the call, reading included.
+      // Counted from the call, including the reading of bytes.
       this.platform.timers.after(Math.max(0, ms - (performance.now() - start)), () => {
         answer(early)
       })

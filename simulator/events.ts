@@ -2,7 +2,7 @@ import { encodeCq } from './cqcode'
 import type { StoredMessage } from './messages'
 import type { Profile } from './profiles'
 
-/** What an event says about where it comes from. */
+/** What an event needs to know about the bot and the profile. */
 export interface Voice { selfId: string, format: 'array' | 'string', tells: Profile['tells'] }
 
 const seconds = (ms: number): number => Math.floor(ms / 1000)
@@ -43,10 +43,10 @@ export function botOffline(selfId: string, time: number): object {
   }
 }
 
-/** Who is muted in a group, the account `0` being everybody; for how many seconds, -1 without an end and 0 where the mute is lifted. */
+/** A mute in a group. The user `0` means everybody. The duration is in seconds, -1 without an end, 0 to lift the mute. */
 export interface Ban { group: string, user: string, operator: string, duration: number }
 
-/** Sent when somebody, or everybody, is muted in a group or may speak again. Not sent for a mute that ends by itself. */
+/** Sent when a user, or everybody, is muted in a group or unmuted. Not sent when a mute expires. */
 export function groupBan(selfId: string, time: number, { group, user, operator, duration }: Ban): object {
   return {
     time: seconds(time),
@@ -61,7 +61,7 @@ export function groupBan(selfId: string, time: number, { group, user, operator, 
   }
 }
 
-/** A message as events, `get_msg` and the histories show it; times are whole seconds. */
+/** The body of a message in events, `get_msg` and the histories. Times are whole seconds. */
 export function messageBody(message: StoredMessage, { selfId, format, tells }: Voice): Record<string, unknown> {
   const { id, chatSeq, sender, target, time, isSwallowed } = message
   const raw = encodeCq(message.segments)
@@ -71,10 +71,10 @@ export function messageBody(message: StoredMessage, { selfId, format, tells }: V
     user_id: Number(sender.id),
     time: seconds(time),
     message_id: id,
-    // Most number their messages by a hash of their own.
+    // Most implementations use a hash of their own as the number.
     message_seq: tells.has('message_seq') ? chatSeq : id,
     real_id: id,
-    // A message that the server has not seen has no number of it.
+    // The server gave no number to a swallowed message, because it has not seen it.
     ...(tells.has('real_seq') ? { real_seq: isSwallowed ? '0' : String(chatSeq) } : {}),
     message_type: target.type,
     sender: inGroup
@@ -87,7 +87,7 @@ export function messageBody(message: StoredMessage, { selfId, format, tells }: V
     message_format: format,
     post_type: sender.self ? 'message_sent' : 'message',
     ...(inGroup ? { group_id: Number(target.id) } : {}),
-    // The partner: without it nobody could tell where the bot's own private message went.
+    // The chat partner. Nothing else tells the target of the bot's own private message.
     ...(sender.self ? { target_id: Number(target.id) } : {}),
   }
 }

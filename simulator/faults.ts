@@ -1,14 +1,14 @@
 import { parseId } from './parse'
 import type { Call, Fault, FaultHandle, FaultRule } from './types'
 
-/** The actions that put something into a chat. */
+/** The actions that add a message or a file to a chat. */
 export const sends = /^(send_|upload_)/
 
 /** The scripted faults, in order of registration. */
 export class FaultBook {
   private live: { rule: FaultRule, hits: number }[] = []
 
-  /** Adds a rule; the handle counts its hits and takes it out again. */
+  /** Adds a rule. The handle counts its hits and removes it. */
   add(rule: FaultRule): FaultHandle {
     const entry = { rule, hits: 0 }
     this.live.push(entry)
@@ -26,7 +26,7 @@ export class FaultBook {
     this.live = []
   }
 
-  /** The fault that strikes a call, used up by one. */
+  /** The fault for a call. Counts as a hit of its rule. */
   strike(call: Call): Fault | null {
     if (this.live.length === 0) return null
     const entry = this.live.find(({ rule }) => matches(rule, call))
@@ -38,7 +38,7 @@ export class FaultBook {
 }
 
 function matches({ action = sends, target, match }: FaultRule, call: Call): boolean {
-  // `search` rather than `test`: a global expression must not remember where it was.
+  // `search` instead of `test`, because `test` on a global expression keeps its last position.
   const named = typeof action === 'string' ? action === call.action : call.action.search(action) >= 0
   if (!named) return false
   if (target !== undefined && (parseId(call.params.group_id) ?? parseId(call.params.user_id)) !== target) return false

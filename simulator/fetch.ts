@@ -8,18 +8,18 @@ const timeout = 10_000
 const largest = 1024 * 1024 * 1024
 const mostRedirects = 5
 
-/** Size in bytes and SHA-256 in hex of what was read. */
+/** Size in bytes and SHA-256 in hex of the bytes read. */
 export interface Digest { size: number, sha256: string }
 
-/** Whether a link may be fetched: only from this machine, the simulator makes no other traffic. */
+/** Whether a link may be fetched: only from this machine, because the simulator makes no other traffic. */
 export function isFetchable(link: string): boolean {
   return URL.canParse(link) && isLoopbackHost(new URL(link).hostname)
 }
 
 /**
- * Reads a link on this machine to its end, within 10 s and up to 1 GiB, following redirects that stay on this machine.
- * @param saveTo path to also write the bytes to
- * @throws Error when the link leads elsewhere, answers anything but 200, is too slow or too large
+ * Reads a link on this machine completely, within 10 s and up to 1 GiB, and follows redirects on this machine.
+ * @param saveTo a path to also write the bytes to
+ * @throws Error when the link leads elsewhere, its status is not 200, or it is too slow or too large
  */
 export async function fetchLink(link: string, signal: AbortSignal, saveTo?: string): Promise<Digest> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(timeout)])
@@ -60,7 +60,7 @@ async function follow(link: string, signal: AbortSignal): Promise<IncomingMessag
 function get(url: URL, signal: AbortSignal): Promise<IncomingMessage> {
   const request = url.protocol === 'https:' ? requestHttps : requestHttp
   return new Promise((resolve, reject) => {
-    // No agent: a pooled connection would outlive the simulator.
+    // Without an agent, because a pooled connection would outlive the simulator.
     request(url, { agent: false, signal }, resolve).on('error', reject).end()
   })
 }

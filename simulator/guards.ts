@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Whether a host name (as in a URL, IPv6 in brackets or not) is this machine. */
+/** Whether a host name, as in a URL, is this machine. IPv6 may have brackets. */
 export function isLoopbackHost(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || hostname === '::1' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
@@ -10,9 +10,8 @@ function isLoopbackAddress(address: string | undefined): boolean {
 }
 
 /**
- * Why a request must not be served, or null. The port is open to every process and every web page on this machine, so a
- * page elsewhere must not reach it by a name that resolves to 127.0.0.1 (the Host header tells) nor drive it from its own
- * origin (the Origin header tells; programs send none).
+ * Why a request must not be served, or null. Every process and every web page on this machine can reach the port. The Host header exposes a
+ * page that uses a name resolving to 127.0.0.1; the Origin header, which programs do not send, exposes a page of another origin.
  */
 export function refusal(request: IncomingMessage): string | null {
   if (!isLoopbackAddress(request.socket.remoteAddress)) return 'only this machine may connect'

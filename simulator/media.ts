@@ -13,16 +13,16 @@ import type { MediaForm } from './types'
 /** How many inline bytes are kept for the page. */
 const byteBudget = 64 * 1024 * 1024
 
-/** Where the bytes of a medium are to be had again. */
+/** Where the bytes of a medium can be read again. */
 export type Content = { kind: 'path', path: string } | { kind: 'bytes', bytes: Buffer } | { kind: 'link', url: string }
 
 /** A medium whose bytes have been read. Size and hash are null for a link that must not be fetched. */
 export interface Opened { name: string, size: number | null, sha256: string | null, source: MediaForm, content: Content }
 
-/** A medium the page can show. */
+/** A medium that the page can show. */
 export interface StoredMedium { name: string, content: Exclude<Content, { kind: 'link' }> }
 
-/** The form in which a file is referred to, or null for none of them. */
+/** The form of a file reference, or null if it is none. */
 function formOf(source: string): MediaForm | null {
   if (/^https?:\/\//i.test(source)) return 'http'
   if (/^file:\/\//i.test(source)) return 'file'
@@ -32,20 +32,20 @@ function formOf(source: string): MediaForm | null {
 }
 
 /**
- * The media of a platform: opens them the way an implementation does, downloads to its own disk, and keeps for the page what was sent,
- * files by their path. The oldest make room.
+ * The media of a platform. They are opened as the implementation does it, downloaded to the platform's own disk, and kept for the page:
+ * inline bytes in memory, files as their paths. The oldest make room for new ones.
  */
 export class Media {
   private readonly aborter = new AbortController()
   private readonly signal = this.aborter.signal
-  /** For what is downloaded, found even when the disk is not shared; made when first needed. */
+  /** The folder of downloads, accessible even if the disk is not shared. It is created when it is first needed. */
   private ownFolder: string | null = null
   private making: Promise<string> | null = null
   private downloads = 0
   private readonly kept = new Map<number, StoredMedium>()
   private readonly paths: Ring<number>
   private readonly bytes: Ring<number>
-  /** Counted from the time: browsers keep pictures, so that a simulator that is restarted must not give an address again. */
+  /** Starts at the time, so that a restarted simulator does not reuse an address: browsers cache pictures. */
   private last = Date.now()
 
   constructor(private readonly profile: Profile, private readonly sharedDisk: boolean, keep: number) {
@@ -57,7 +57,7 @@ export class Media {
   }
 
   /**
-   * Reads a medium to its end.
+   * Reads a medium completely.
    * @throws ActionFailure with the profile's execution error
    */
   async open(source: string, use: keyof Profile['forms'], name: string | null): Promise<Opened> {
@@ -74,7 +74,7 @@ export class Media {
   }
 
   /**
-   * Puts a link on this machine, or `base64://`, into a file; resolves to its path.
+   * Saves a link on this machine, or `base64://`, to a file; resolves to its path.
    * @throws ActionFailure with the profile's execution error
    */
   async download(source: string, name: string | null): Promise<string> {
@@ -89,7 +89,7 @@ export class Media {
     }
   }
 
-  /** Keeps a medium for the page: its number, or the link where it is to be had. */
+  /** Keeps a medium for the page. Returns its number, or its link if it has one. */
   keep({ name, content }: Opened): number | string {
     if (content.kind === 'link') return content.url
     const key = ++this.last
@@ -103,7 +103,7 @@ export class Media {
     return this.kept.get(key)
   }
 
-  /** Aborts what is being read and removes what was downloaded. */
+  /** Aborts reads in progress and removes downloads. */
   async close(): Promise<void> {
     this.aborter.abort()
     if (this.making !== null) await rm(await this.making, { recursive: true, force: true })
@@ -113,7 +113,7 @@ export class Media {
   private async place(name: string): Promise<string> {
     this.making ??= mkdtemp(join(tmpdir(), 'onebot-simulator-'))
     this.ownFolder = await this.making
-    // Numbered, so that equal names do not meet; no separators, so that it stays inside.
+    // Numbered, so that equal names do not collide. Without separators, so that the path stays inside the folder.
     return join(this.ownFolder, `${++this.downloads}-${name.replace(/[^\p{L}\p{N}._-]/gu, '_').slice(-100)}`)
   }
 
@@ -139,7 +139,7 @@ export class Media {
   }
 
   private locate(source: string, form: 'file' | 'path'): string {
-    // NapCat percent-decodes bare paths too, so a real `%` in one leads elsewhere or is malformed.
+    // NapCat also percent-decodes bare paths, so that a real `%` leads elsewhere or is malformed.
     const path = form === 'file' ? fileURLToPath(source) : this.profile.decodesPaths ? decodeURIComponent(source) : source
     if (this.sharedDisk || (this.ownFolder !== null && path.startsWith(this.ownFolder + sep))) return path
     throw new Error(`ENOENT: no such file or directory, stat '${path}'`)
@@ -170,7 +170,7 @@ function decodeDataUrl(url: string): Buffer {
 
 /**
  * The last part of a link's path, as a file name.
- * @throws TypeError when it is no link
+ * @throws TypeError if the text is not a link
  */
 function nameOfLink(link: string): string {
   const last = new URL(link).pathname.split('/').at(-1) ?? ''

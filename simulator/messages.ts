@@ -1,28 +1,25 @@
 import { Ring } from './ring'
 import type { Person, Segment, Target } from './types'
 
-/** A message in a chat, of either side. */
+/** A message in a chat, of the bot or of a person. */
 export interface StoredMessage {
-  /** Order over all chats, from 1. */
+  /** Position among the messages of all chats, from 1. */
   seq: number
-  /** Order in its chat, OneBot's `message_seq`, from 1. */
+  /** Position in its chat, from 1: OneBot's `message_seq`. */
   chatSeq: number
   id: number
   isFile: boolean
-  /** Whether it stands in the bot's own history only, because risk control let nobody see it. */
+  /** Whether risk control made the message visible only in the bot's own history. */
   isSwallowed: boolean
   /** Milliseconds since the epoch. */
   time: number
   target: Target
   sender: Person & { self: boolean }
-  /** As others see them: media with links. */
+  /** As others see them, with links for media. */
   segments: readonly Segment[]
 }
 
-/**
- * One chat. The messages up to the one with `forgotten` as its `chatSeq` are not in its history; `tail` is the delivery that the next
- * one has to wait for.
- */
+/** A chat. Its history contains only messages with a `chatSeq` above `forgotten`. `tail` is the delivery that the next one waits for. */
 export interface Chat { target: Target, messages: Ring<StoredMessage>, count: number, forgotten: number, tail: Promise<void> | null }
 
 /** Every chat and its messages. */
@@ -34,7 +31,7 @@ export class Messages {
 
   constructor(private readonly keep: number) {}
 
-  /** A message id never given before: positive, 31 bits, in no order, as NapCat's hashes are. */
+  /** An unused message ID: positive, 31 bits, unordered, like NapCat's hashes. */
   freshId(): number {
     let id: number
     do {
@@ -49,7 +46,7 @@ export class Messages {
     const known = this.chats.get(key)
     if (known !== undefined) return known
     const messages = new Ring<StoredMessage>(this.keep, Infinity, message => {
-      // An id given by a test may have been used again since.
+      // A test may have reused an ID that it chose itself.
       if (this.byId.get(message.id) === message) this.byId.delete(message.id)
     })
     const chat: Chat = { target, messages, count: 0, forgotten: 0, tail: null }
@@ -73,7 +70,7 @@ export class Messages {
     return this.byId.get(id)
   }
 
-  /** Takes a message back. */
+  /** Recalls a message. */
   remove(message: StoredMessage): void {
     const { items } = this.chat(message.target).messages
     const index = items.indexOf(message)
@@ -81,15 +78,12 @@ export class Messages {
     this.byId.delete(message.id)
   }
 
-  /** Leaves only the newest messages of each chat in its history. */
+  /** Limits the history of each chat to its newest messages. */
   forget(kept: number): void {
     for (const chat of this.chats.values()) chat.forgotten = Math.max(chat.forgotten, chat.count - kept)
   }
 
-  /**
-   * The newest `count` messages, oldest first, up to and including the one with `from` as its id (as NapCat counts) or its
-   * sequence number (as go-cqhttp counts).
-   */
+  /** The newest `count` messages, oldest first. The last one is the message whose ID (NapCat) or sequence number (go-cqhttp) is `from`. */
   history(target: Target, from: number | null, count: number): StoredMessage[] {
     const chat = this.chats.get(keyOf(target))
     if (chat === undefined) return []
@@ -108,7 +102,7 @@ function keyOf({ type, id }: Target): string {
   return `${type}:${id}`
 }
 
-/** Runs a delivery after those to the same chat that were called for before it. */
+/** Runs a delivery after the earlier ones to the same chat. */
 export function inTurn<T>(chat: Chat, task: () => Promise<T>): Promise<T> {
   const run = (chat.tail ?? Promise.resolve()).then(task)
   const done = (): void => {

@@ -2,41 +2,41 @@ import { isLoopbackHost } from './guards'
 import { parseId } from './parse'
 import type { Person, ProfileName } from './types'
 
-/** What a simulator is started with. Everything has a default. */
+/** The options of a simulator, all optional. */
 export interface SimulatorOptions {
-  /** Port on 127.0.0.1; 0 (default) is any free one. */
+  /** Port on 127.0.0.1; by default 0, any free one. */
   port?: number
   /** Bot account, default `10000`. */
   selfId?: string
-  /** Demanded when set, as `Authorization: Bearer <token>` or `?access_token=`. */
+  /** If set, bots must send it, as `Authorization: Bearer <token>` or `?access_token=`. */
   token?: string
   /** Default `napcat`. */
   profile?: ProfileName
-  /** Dials the bot's reverse-WebSocket server and redials after loss (`redialInterval` ms, default 1000). */
+  /** Dials the bot's reverse-WebSocket server, and redials after a loss (every `redialInterval` ms, default 1000). */
   reverse?: { url: string, token?: string, redialInterval?: number }
-  /** Default true. False: `file://` URLs and paths are not found, as from another container. */
+  /** Default true. False: files in `file://` URLs and paths are not found, as from another container. */
   sharedDisk?: boolean
   /** Default true. False: the history actions are unknown. */
   history?: boolean
-  /** Default false. True: the bot's own messages come back as `message_sent` events. */
+  /** Default false. True: the bot receives its own messages as `message_sent` events. */
   reportSelf?: boolean
   /** Form of `message` in events; default `array`. */
   messageFormat?: 'array' | 'string'
-  /** Frames that each connection begins with, sent as they are: a platform that speaks something else. Default none. */
+  /** Raw frames that each connection begins with, to imitate a platform with another protocol. Default none. */
   firstFrames?: readonly string[]
   /** Milliseconds, default 30000. */
   heartbeatInterval?: number
   groups?: { id: string, name: string, members: Person[] }[]
   friends?: Person[]
-  /** Default false: a send to a group or a person that does not exist is refused as the profile refuses. True: it creates the chat. */
+  /** Default false: a send to a group or person that does not exist is refused with the profile's wording. True: it creates the chat. */
   anyTarget?: boolean
-  /** What time it is on the platform, in milliseconds since the epoch; default `Date.now`. */
+  /** The platform's time, in milliseconds since the epoch; default `Date.now`. */
   clock?: () => number
-  /** How many ledger entries, calls, media and messages a chat are kept; default 10000, 0 = no limit. */
+  /** How many ledger entries, calls, media, and messages per chat are kept; default 10000, 0 = no limit. */
   keep?: number
 }
 
-/** Options with every default filled in. */
+/** Options with all defaults filled in. */
 export type Settings = Required<Omit<SimulatorOptions, 'token' | 'reverse'>> & {
   token: string | null
   reverse: { url: string, token: string | null, redialInterval: number } | null
@@ -59,7 +59,7 @@ const defaultFriends = [{ id: '10001', name: '小明' }, { id: '10002', name: 'A
 
 /**
  * Fills in the defaults.
- * @throws TypeError for an account that is not a number or a reverse address that is not a loopback WebSocket address
+ * @throws TypeError for an account that is not a number, or a reverse address that is not a WebSocket address of this machine
  */
 export function settle(options: SimulatorOptions): Settings {
   const selfId = options.selfId ?? '10000'

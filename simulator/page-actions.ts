@@ -3,19 +3,19 @@ import type { Platform } from './platform'
 import { parseSeconds, parseSwitch } from './switches'
 import type { Saying } from './types'
 
-/** What the page can do beside looking: takes the body, gives the answer, or says what is wrong with the body. */
+/** An action of the page. Accepts the body and returns the answer, or an error in the body. */
 export type PageAction = (platform: Platform, body: Record<string, unknown>) => object
 
 /** The actions by their name: `POST /simulator/api/<name>`. */
 export const pageActions: Readonly<Record<string, PageAction>> = {
-  /** `{ type, chat, user, text }`: somebody says something. Answer: `{ id }` of the message. */
+  /** `{ type, chat, user, text }`: posts a message of a member. Answer: `{ id }` of the message. */
   say(platform, body) {
     const saying = parseSaying(body, platform)
     return 'error' in saying ? saying : { id: platform.say(saying) }
   },
   /**
-   * `{ name, on, type, chat, seconds }`: turns a switch, for one chat or, without `type` and `chat`, for all; `seconds` is how long a mute
-   * lasts. Answer: `{ on }`.
+   * `{ name, on, type, chat, seconds }`: sets a switch, for one chat or, without `type` and `chat`, for all. `seconds` is the length of a
+   * mute. Answer: `{ on }`.
    */
   switch({ switches, world }, body) {
     const found = parseSwitch(body)

@@ -3,10 +3,10 @@ import { pageChat, pageMessage } from './page-view'
 import type { Platform, Watcher } from './platform'
 
 const pingInterval = 15_000
-// A page that does not keep up is cut off; it reconnects and loads the state anew.
+// A page that reads too slowly is disconnected. It then reconnects and reloads the state.
 const mostWaiting = 4 * 1024 * 1024
 
-/** `GET /simulator/api/events`: what happens from now on, as server-sent events. */
+/** `GET /simulator/api/events`: new events, as server-sent events. */
 export function serveEvents(platform: Platform, request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' })
   if (request.method === 'HEAD') {

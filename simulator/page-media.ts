@@ -5,14 +5,14 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { StoredMedium } from './media'
 
-/** Serves the bytes of a medium, or a range of them; false when the file is gone. */
+/** Serves the bytes of a medium, or a range of them. Returns false if the file is gone. */
 export async function serveMedium(medium: StoredMedium, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   const found = await look(medium)
   if (found === null) return false
   const { size, head } = found
   const type = sniff(head)
   response.setHeader('Content-Type', type ?? 'application/octet-stream')
-  // What is not surely a picture, sound or film is only ever saved, never shown: it comes from whoever the bot talks to.
+  // Only certain pictures, sounds and films are shown. Anything else is only saved, because anybody may have sent it to the bot.
   response.setHeader('Content-Disposition', `${type === null ? 'attachment' : 'inline'}; filename*=UTF-8''${encodeName(medium.name)}`)
   response.setHeader('Accept-Ranges', 'bytes')
   response.setHeader('Cache-Control', 'private, max-age=3600')
@@ -29,7 +29,7 @@ export async function serveMedium(medium: StoredMedium, request: IncomingMessage
     response.end()
     return true
   }
-  // A viewer that leaves half-way is no error.
+  // A viewer that disconnects half-way is not an error.
   await pipeline(bytesOf(medium, start, end), response).catch(() => undefined)
   return true
 }
@@ -55,7 +55,7 @@ function bytesOf({ content }: StoredMedium, start: number, end: number): Readabl
     : Readable.from([content.bytes.subarray(start, end + 1)])
 }
 
-/** A single range of RFC 9110, section 14; null for none or one that may be ignored. */
+/** A single range of RFC 9110, section 14; null if there is none, or it may be ignored. */
 function parseRange(header: string | undefined, size: number): { start: number, end: number } | 'unsatisfiable' | null {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '')
   if (match === null) return null
@@ -67,7 +67,7 @@ function parseRange(header: string | undefined, size: number): { start: number, 
   return start > end ? 'unsatisfiable' : { start, end }
 }
 
-/** RFC 5987, section 3.2.1. Through UTF-8 and back, because half a surrogate pair cannot be encoded. */
+/** RFC 5987, section 3.2.1. Converted to UTF-8 and back first, because half a surrogate pair cannot be encoded. */
 function encodeName(name: string): string {
   return encodeURIComponent(Buffer.from(name).toString()).replace(/['()*]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }
@@ -86,7 +86,7 @@ const signatures: readonly { type: string, offset: number, bytes: string }[] = [
   { type: 'audio/amr', offset: 0, bytes: '#!AMR' },
 ]
 
-/** The content type told by the first 16 bytes: pictures, sounds and films that a browser shows without running anything. */
+/** The content type according to the first 16 bytes: pictures, sounds and films that a browser shows without running anything. */
 export function sniff(head: Buffer): string | null {
   const text = head.toString('latin1')
   return signatures.find(({ offset, bytes }) => text.startsWith(bytes, offset))?.type ?? null

@@ -9,7 +9,7 @@ import { pageState } from './page-view'
 import { isRecord, parseJson } from './parse'
 import type { Platform } from './platform'
 
-// Media come from here, or from where a sender on this machine serves them; nothing is fetched from anywhere else.
+// Media come from here or from a sender's server on this machine. Nothing is fetched from elsewhere.
 const contentPolicy = [
   'default-src \'self\'',
   'img-src \'self\' http://127.0.0.1:* http://localhost:*',
@@ -20,7 +20,7 @@ const contentPolicy = [
   'frame-ancestors \'none\'',
 ].join('; ')
 
-// Beside the sources and, once built, beside the bundle.
+// Next to this file, both in the sources and in the build.
 const root = join(__dirname, 'page')
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -32,7 +32,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 
 const largestBody = 64 * 1024
 
-/** Serves the page and what it asks for. */
+/** Serves the page and its requests. */
 export class PageServer {
   constructor(private readonly platform: Platform, private readonly endpoint: () => string) {}
 
@@ -54,7 +54,7 @@ export class PageServer {
   }
 
   private async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // The path as it was sent: `new URL` would resolve `..` before anybody could refuse it.
+    // The raw path, because `new URL` would resolve `..` before it could be refused.
     const [path = '/'] = (request.url ?? '/').split('?')
     const reads = request.method === 'GET' || request.method === 'HEAD'
     const action = actionAt(path)
@@ -103,7 +103,7 @@ function sendJson(response: ServerResponse, status: number, value: object): void
   response.end(JSON.stringify(value))
 }
 
-/** Serves a file of the page; false when there is none. Only plain names reach the disk, so nothing outside can be named. */
+/** Serves a file of the page; returns false if there is none. Only plain names reach the disk, so that no path leads out of the folder. */
 async function servePageFile(path: string, response: ServerResponse): Promise<boolean> {
   const parts = (path === '' ? 'index.html' : path).split('/')
   const type = contentTypes[extname(parts.at(-1) ?? '')]
@@ -114,9 +114,9 @@ async function servePageFile(path: string, response: ServerResponse): Promise<bo
   return true
 }
 
-/** Reads the JSON object that a page has posted, or says what is wrong with it. */
+/** Reads the JSON object that a page posted, or tells what is wrong with it. */
 async function readBody(request: IncomingMessage): Promise<{ body: Record<string, unknown> } | { error: string }> {
-  // Only this type: a form of another site can be sent without asking, JSON cannot.
+  // Only this type, because a page of another site can send a form without a preflight request, but not JSON.
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? '')) return { error: 'the body must be application/json' }
   const text = await readText(request)
   if (text === null) return { error: 'the body must not be larger than 64 KiB' }
@@ -131,7 +131,7 @@ async function readText(request: IncomingMessage): Promise<string | null> {
   for await (const chunk of body) {
     size += chunk.length
     if (size > largestBody) {
-      // The rest is read and thrown away, so that the refusal reaches the sender.
+      // The rest is read and discarded, so that the refusal reaches the sender.
       request.resume()
       return null
     }

@@ -5,12 +5,12 @@ import { parseText } from './parse'
 import type { Platform } from './platform'
 import type { Person, Segment, Target } from './types'
 
-// A page that opens after a long run shows the end of each chat.
+// The number of messages per chat that a page shows when it opens.
 const shownPerChat = 200
 
 /**
- * One piece of a message as the page draws it. `src` is a path here or a link to this machine. A medium that is elsewhere is `unfetched`:
- * the simulator makes no traffic beyond this machine.
+ * A part of a message for the page. `src` is a path here or a link to this machine. Media elsewhere are `unfetched`, because the simulator
+ * makes no traffic beyond this machine.
  */
 export type Part
   = | { type: 'text', text: string }
@@ -21,7 +21,7 @@ export type Part
     | { type: 'file', src: string | null, name: string, size: number | null }
     | { type: 'other', label: string }
 
-/** A message as the page draws it; `time` in ms, `segments` as OneBot has them. */
+/** A message for the page. `time` is in ms, `segments` are as in OneBot. */
 export interface PageMessage {
   seq: number
   id: number | null
@@ -29,11 +29,11 @@ export interface PageMessage {
   sender: { id: string, name: string, self: boolean }
   parts: Part[]
   segments: readonly Segment[]
-  /** Only for one that nobody in the chat sees. */
+  /** Only set if nobody else in the chat sees the message. */
   isSwallowed?: true
 }
 
-/** A chat as the page lists it. */
+/** A chat for the page's list. */
 export interface PageChat { type: Target['type'], id: string, name: string, members: Person[] }
 
 /** `GET /simulator/api/state`. */
@@ -67,7 +67,7 @@ export function pageChat({ world }: Platform, { type, id }: Target): PageChat {
     return { type, id, name: person.name, members: [person] }
   }
   const group = world.ensureGroup(id)
-  // Without the bot: these are the people a message can be said as.
+  // Without the bot: the people who can speak in this chat.
   return { type, id, name: group.name, members: [...group.members.values()].filter(member => member.id !== world.self.id) }
 }
 
@@ -104,7 +104,7 @@ function part({ world, origin }: Platform, segment: Segment): Part {
 
 function source(data: Record<string, unknown>, origin: string): string | null {
   const link = parseText(data.url) ?? parseText(data.file) ?? ''
-  // Relative, so that the page also works through the name by which it was opened.
+  // Relative, so that the link also works if the page was opened by another name of this machine.
   if (link.startsWith(`${origin}/simulator/media/`)) return link.slice(origin.length)
   return /^https?:\/\//i.test(link) ? link : null
 }

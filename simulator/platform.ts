@@ -12,23 +12,23 @@ import type { Call, LedgerEntry, Refusal, Saying, Segment, Target } from './type
 import { Waiters } from './waiters'
 import { World } from './world'
 
-// Calls and ledger entries keep what they carried, base64 included; this bounds each of the two lists.
+// Calls and ledger entries keep their content, base64 included. This limits the size of each of the two lists, in bytes.
 const weightBudget = 128 * 1024 * 1024
 
-/** Something on its way into a chat. `weight` is about how many bytes it keeps in memory. */
+/** A message or file for a chat. `weight` is its approximate size in memory, in bytes. */
 export interface Delivery {
   target: Target
   kind: LedgerEntry['kind']
   action: string
   segments: Segment[]
-  /** Of the media segments in order, or of the one file. */
+  /** The media of the segments in their order, or the one file. */
   media: Opened[]
   weight: number
-  /** Whether nobody is to see it. */
+  /** Whether risk control hides the message from everybody. */
   isSwallowed: boolean
 }
 
-/** Told of messages of either side and of those taken back, of sends that were refused, of bots coming and going and of switches turned. */
+/** Notified of new and recalled messages, refused sends, connections of bots and changed switches. */
 export interface Watcher {
   onMessage(message: StoredMessage): void
   onRecall(message: StoredMessage): void
@@ -37,7 +37,7 @@ export interface Watcher {
   onSwitches(): void
 }
 
-/** Everything that is true on the platform, and what happens when something is said. Knows nothing of HTTP or faults. */
+/** The state of the platform, and its reaction to messages. It knows nothing of HTTP or faults. */
 export class Platform {
   readonly profile: Profile
   readonly world: World
@@ -50,9 +50,9 @@ export class Platform {
   readonly timers = new Timers()
   readonly switches: Switches
   readonly watchers = new Set<Watcher>()
-  /** The last send that was refused. */
+  /** The last refused send. */
   refusal: Refusal | null = null
-  /** Where the HTTP server is to be found, `http://127.0.0.1:PORT`. */
+  /** The address of the HTTP server, `http://127.0.0.1:PORT`. */
   origin = ''
   private readonly voice: Voice
   private deliveries = 0
@@ -79,7 +79,7 @@ export class Platform {
     })
   }
 
-  /** Whether the account is online, as heartbeats and `get_status` have it: some say so whatever happens. */
+  /** Whether the account is online according to heartbeats and `get_status`. Some implementations always say so. */
   get isOnline(): boolean {
     return !this.profile.tells.has('status') || !this.isLoggedOut
   }
@@ -89,7 +89,7 @@ export class Platform {
     this.waiters.changed()
   }
 
-  /** Puts something into a chat and, unless it is swallowed, the ledger; returns the message it became. */
+  /** Adds a message or file to a chat and, unless it is swallowed, to the ledger. Returns the message. */
   deliver({ target, kind, action, segments, media, weight, isSwallowed }: Delivery): StoredMessage {
     const time = this.settings.clock()
     const isFile = kind === 'file'
@@ -114,7 +114,7 @@ export class Platform {
     return message
   }
 
-  /** Somebody says something; the bot is told, unless its account is logged out. Returns the message id. */
+  /** Posts a message of a person. The bot receives it, unless its account is logged out. Returns the message ID. */
   say({ group, user, text, segments, messageId, subType, selfMessage = false, replyTo, raw }: Saying): number {
     const said: Segment[] = replyTo === undefined ? [] : [{ type: 'reply', data: { id: String(replyTo) } }]
     if (segments !== undefined) said.push(...segments)
@@ -135,13 +135,13 @@ export class Platform {
     return message.id
   }
 
-  /** Notes that a send was refused. */
+  /** Records a refused send. */
   refuse(refusal: Refusal): void {
     this.refusal = refusal
     for (const watcher of this.watchers) watcher.onRefusal(refusal)
   }
 
-  /** Takes a message back. */
+  /** Recalls a message. */
   recall(message: StoredMessage): void {
     this.messages.remove(message)
     for (const watcher of this.watchers) watcher.onRecall(message)

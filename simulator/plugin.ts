@@ -4,12 +4,12 @@ import { Simulator } from './simulator'
 
 export const name = 'onebot-simulator'
 
-/** `http` is what the adapter dials with. */
+/** The adapter dials with `http`. */
 export const inject = ['http']
 
 /** Options of the plugin. */
 export interface Config {
-  /** Port of the simulator on 127.0.0.1; when it is taken, a free one. */
+  /** Port of the simulator on 127.0.0.1. If it is in use, the simulator chooses a free one. */
   port: number
   /** Account of the bot. */
   selfId: string
@@ -23,7 +23,7 @@ export const Config: Schema<Partial<Config> | null | undefined, Config> = Schema
   responseTimeout: Schema.natural().role('time').default(60_000),
 })
 
-/** Starts a simulator and connects a bot to it by the real adapter. */
+/** Starts a simulator and connects a bot to it through the real adapter. */
 export function apply(ctx: Context, config: Config): void {
   const logger = ctx.logger(name)
   let simulator: Simulator | null = null
@@ -31,7 +31,7 @@ export function apply(ctx: Context, config: Config): void {
 
   ctx.on('ready', async () => {
     const started = await startSomewhere(config)
-    // Unloaded while it was starting.
+    // The plugin was unloaded during the start.
     if (disposed) {
       await started.close()
       return
@@ -51,7 +51,7 @@ export function apply(ctx: Context, config: Config): void {
     })
   })
 
-  // Not on "exit": the relay still sends what is under way then, and the process takes the simulator with it.
+  // Not on "exit": then the relay still sends its last messages, and the simulator ends with the process.
   ctx.on('dispose', () => {
     disposed = true
     void simulator?.close()

@@ -1,32 +1,32 @@
 import type { MediaForm, ProfileName } from './types'
 
-/** Failures that each implementation words in its own way. */
+/** Failures with a wording per implementation. */
 export type PlatformFailure
   = 'refused' | 'muted' | 'not-member' | 'not-friend' | 'too-fast' | 'logged-out' | 'swallowed' | 'timeout' | 'empty'
 
-/** `code` is go-cqhttp's `msg`, a constant; the others have none. */
+/** `code` is go-cqhttp's `msg`, a constant. The other implementations have none. */
 export interface Reason { retcode: number, wording: string, code?: string }
 
 /**
- * What an implementation may tell beyond answers: that the account was logged out, by a notice; that it is, by heartbeats and `get_status`;
- * until when the bot is muted; whether everybody is, or until when; the number that the server gave a message (`real_seq`), or that its own
- * `message_seq` is this number.
+ * What an implementation may tell beyond answers: a notice that the account was logged out (`kick`); in heartbeats and `get_status`, that
+ * it is (`status`); until when the bot is muted (`mute`); whether everybody is muted (`all-muted`), or until when (`all-muted-until`); the
+ * server's number of a message as `real_seq`, or as `message_seq`.
  */
 export type Telling = 'kick' | 'status' | 'mute' | 'all-muted' | 'all-muted-until' | 'real_seq' | 'message_seq'
 
-/** The differences of one implementation, as its source has them. */
+/** The peculiarities of an implementation, according to its source. */
 export interface Profile {
   appName: string
   appVersion: string
   retcodes: { parameter: number, execution: number, unknown: number }
-  /** Where the reason of a failure stands: in `message` and `wording`, in `wording` (with a constant in `msg`), or nowhere. */
+  /** The field with the reason of a failure: `message` and `wording`, or `wording` (with a constant in `msg`), or none. */
   reasonIn: 'both' | 'wording' | 'none'
   reasons: Record<PlatformFailure, Reason>
   tells: ReadonlySet<Telling>
-  /** Forms taken in image and record segments, in video segments, and by the upload actions. */
+  /** Accepted forms in image and record segments, in video segments, and in the upload actions. */
   forms: Record<'image' | 'record' | 'video' | 'file' | 'upload', readonly MediaForm[]>
   absentActions: readonly string[]
-  /** NapCat takes the connection and then says 1403; the Go and C# ones refuse the upgrade. */
+  /** NapCat accepts the connection and then sends 1403. The Go and C# implementations refuse the upgrade. */
   tokenRefusal: 'frame' | 'http'
   /** Whether a `%` in a bare path is taken for an escape. */
   decodesPaths: boolean
@@ -39,7 +39,7 @@ export interface Profile {
 
 const allForms: readonly MediaForm[] = ['file', 'path', 'base64', 'data', 'http']
 
-/** What NapCat and LuckyLilliaBot report when the client underneath refuses or does not confirm a message. */
+/** The wording of NapCat and LuckyLilliaBot if the client below them refuses or does not confirm a message. */
 function sendEvent(kind: 'EventChecker Failed' | 'Timeout', result: number, errMsg: string): string {
   return `${kind}: NTEvent serviceAndMethod:NodeIKernelMsgService/sendMsg `
     + `ListenerName:NodeIKernelMsgListener/onMsgInfoListUpdate EventRet:\n${JSON.stringify({ result, errMsg }, null, 4)}\n`
@@ -134,7 +134,7 @@ const gocqhttp: Profile = {
   retcodes: { parameter: 100, execution: 100, unknown: 404 },
   reasonIn: 'wording',
   reasons: {
-    // go-cqhttp waits for a receipt, and does not tell a mute from any other send that got none.
+    // go-cqhttp waits for a receipt, and cannot distinguish a mute from any other send without a receipt.
     'refused': unclear,
     'muted': unclear,
     'not-member': { retcode: 100, code: 'GROUP_NOT_FOUND', wording: '群聊不存在' },

@@ -1,10 +1,10 @@
 import { WebSocket } from 'ws'
 import type { Settings } from './options'
 
-/** A server that takes the connection and does not answer within this time, in milliseconds, is dialled again. */
+/** How long a server may take to answer the handshake before it is dialled again, in milliseconds. */
 const longestHandshake = 5_000
 
-/** Dials the bot's reverse-WebSocket server and, as long as it runs, dials again after every loss. */
+/** Dials the bot's reverse-WebSocket server, and redials after every loss while it runs. */
 export class ReverseDialer {
   private socket: WebSocket | null = null
   private timer: NodeJS.Timeout | null = null
@@ -48,10 +48,10 @@ export class ReverseDialer {
       },
     })
     this.socket = socket
-    // Refused, reset or answered with something else: `close` follows in every case.
+    // If the connection is refused, reset or answered with something else, `close` follows.
     socket.on('error', () => undefined)
     socket.on('open', () => {
-      // It may have been switched offline during the handshake.
+      // The simulator may have been switched offline during the handshake.
       if (this.bots.isOffline()) socket.terminate()
       else this.bots.onSocket(socket)
     })

@@ -5,9 +5,9 @@ export class Ring<T> {
   private weight = 0
 
   /**
-   * @param keep how many items to keep, 0 for all (then weight is not looked at either)
+   * @param keep how many items to keep; 0 for all, without a limit of weight
    * @param budget largest total weight
-   * @param drop told of every item that makes room
+   * @param drop called with every dropped item
    */
   constructor(private readonly keep: number, private readonly budget = Infinity, private readonly drop?: (item: T) => void) {}
 

@@ -12,7 +12,7 @@ export function isMedia(segment: Segment): segment is MediaSegment {
   return segment.type === 'image' || segment.type === 'video' || segment.type === 'record' || segment.type === 'file'
 }
 
-// Each of these is a message of its own; sent together with others, only it arrives.
+// Segments that are messages of their own. Of a message with other segments, only such a segment arrives.
 const standalone = new Set(['video', 'record', 'file', 'json', 'xml', 'music', 'forward', 'share', 'location', 'contact', 'poke'])
 
 const withoutRules = new Set([
@@ -20,8 +20,8 @@ const withoutRules = new Set([
 ])
 
 /**
- * The segments of a send action that arrive: validated, and without those that a standalone segment pushes out.
- * @throws ActionFailure as the profile refuses
+ * The segments of a send action that arrive: validated, and without those that a standalone segment displaces.
+ * @throws ActionFailure with the profile's refusal
  */
 export function parseMessage(profile: Profile, message: unknown, autoEscape: unknown): Segment[] {
   const segments = readSegments(profile, message, autoEscape)

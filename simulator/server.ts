@@ -9,11 +9,11 @@ import type { Profile } from './profiles'
 const paths = new Set(['/', '/onebot/v11/ws', '/onebot/v11/ws/'])
 const host = '127.0.0.1'
 
-/** What the server is for. */
+/** The configuration and handlers of the server. */
 export interface ServerSetup {
   profile: Profile
   token: string | null
-  /** Whether bots are turned away; the page is served all the same. */
+  /** Whether bots are refused. The page is still served. */
   isOffline(): boolean
   onSocket(socket: WebSocket): void
   onRequest(request: IncomingMessage, response: ServerResponse): void
@@ -34,7 +34,7 @@ export class Server {
     })
   }
 
-  /** Listens; resolves to the port. Rejects when it is taken. */
+  /** Starts to listen; resolves to the port. Rejects if the port is in use. */
   listen(port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.http.once('error', reject)
@@ -46,10 +46,10 @@ export class Server {
     })
   }
 
-  /** Stops listening and cuts every connection. */
+  /** Stops listening and closes every connection. */
   async stop(): Promise<void> {
     const closed = new Promise<void>(resolve => {
-      // An error means that it was not listening.
+      // An error means that the server was not listening.
       this.http.close(() => {
         resolve()
       })
@@ -60,7 +60,7 @@ export class Server {
   }
 
   private upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    // Before the WebSocket layer takes over, a reset has to be heard by somebody.
+    // Handles a reset before the WebSocket layer takes over.
     socket.on('error', () => undefined)
     const { profile, token } = this.setup
     const address = `http://${host}${request.url ?? '/'}`
@@ -99,13 +99,13 @@ function isToken(token: string, url: URL, request: IncomingMessage): boolean {
   const header = /^Bearer (.*)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
   const query = url.searchParams.get('access_token') ?? ''
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-  // As NapCat does it, the query wins over the header.
+  // The query takes precedence over the header, as in NapCat.
   return timingSafeEqual(digest(query === '' ? header : query), digest(token))
 }
 
 function refuse(socket: Duplex, status: number, text: string): void {
   const body = `${text}\n`
-  // Node leaves a connection half open until the other side ends it too; the server could not stop before that.
+  // Node.js leaves a connection half open until the other side also ends it, and until then the server could not stop.
   socket.once('finish', () => socket.destroy())
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n`

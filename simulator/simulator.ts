@@ -9,9 +9,7 @@ import type { SwitchedOn, SwitchName } from './switches'
 import type { Call, FaultHandle, FaultRule, LedgerEntry, Saying, Target } from './types'
 import type { Role } from './world'
 
-/**
- * A OneBot 11 platform on 127.0.0.1 that behaves like a real one, keeps a ledger of what was delivered and fails on demand.
- */
+/** A OneBot 11 platform on 127.0.0.1 that behaves like a real one, keeps a ledger of the delivered messages and fails on demand. */
 export class Simulator {
   readonly selfId: string
   private readonly platform: Platform
@@ -48,8 +46,8 @@ export class Simulator {
   }
 
   /**
-   * Starts one; resolves when it listens.
-   * @throws TypeError for impossible options; the error of `listen` (`EADDRINUSE`) when the port is taken
+   * Starts a simulator; resolves when it listens.
+   * @throws TypeError for impossible options; the error of `listen` (`EADDRINUSE`) if the port is in use
    */
   static async start(options: SimulatorOptions = {}): Promise<Simulator> {
     const simulator = new Simulator(settle(options))
@@ -72,17 +70,17 @@ export class Simulator {
     return `http://127.0.0.1:${this.currentPort}/simulator/`
   }
 
-  /** What was delivered, oldest first; a live view. */
+  /** The delivered messages and files, oldest first; a live view. */
   get ledger(): readonly LedgerEntry[] {
     return this.platform.ledger.items
   }
 
-  /** Every call received, oldest first; a live view. */
+  /** All received calls, oldest first; a live view. */
   get calls(): readonly Call[] {
     return this.platform.calls.items
   }
 
-  /** The calls that are still to be delivered or answered because they are slow. */
+  /** The slow calls that are not yet delivered or answered. */
   get pending(): readonly Call[] {
     return [...this.dispatcher.pending]
   }
@@ -92,12 +90,12 @@ export class Simulator {
     return this.platform.connections.size
   }
 
-  /** The switches that are on, those of the page among them. */
+  /** The switches that are on, including those set on the page. */
   get switches(): readonly SwitchedOn[] {
     return this.platform.switches.list
   }
 
-  /** Registers a fault; the first live rule that matches a call wins. */
+  /** Registers a fault. The first live rule that matches a call applies. */
   fault(rule: FaultRule): FaultHandle {
     return this.dispatcher.faults.add(rule)
   }
@@ -106,47 +104,47 @@ export class Simulator {
     this.dispatcher.faults.clear()
   }
 
-  /** A member, or a friend when no group is given, says something. Returns the message id. */
+  /** Posts a message of a member or, without a group, of a friend. Returns the message ID. */
   say(message: Saying): number {
     return this.platform.say(message)
   }
 
-  /** Sends every bot a frame as it is, which need not be OneBot. */
+  /** Sends a raw frame to every bot. It need not be OneBot. */
   transmit(frame: string): void {
     this.platform.connections.broadcastFrame(frame)
   }
 
-  /** Turns a switch, for one chat or for all: `turn('loggedOut', true)`. Each is explained in `switches.ts`. */
+  /** Sets a switch, for one chat or for all: `turn('loggedOut', true)`. They are documented in `switches.ts`. */
   turn(name: SwitchName, on: boolean, target: Target | null = null): void {
     this.platform.switches.turn({ name, target }, on)
   }
 
-  /** Mutes the bot in a group, for a day unless told otherwise, or lets it speak again: sends are refused as the profile words it. */
+  /** Mutes the bot in a group, by default for a day, or unmutes it. A muted bot's sends are refused with the profile's wording. */
   mute(group: string, muted: boolean, seconds?: number): void {
     this.platform.switches.turn({ name: 'muted', target: { type: 'group', id: group } }, muted, seconds)
   }
 
-  /** Makes the bot an admin or the owner of a group, who may speak while everybody is muted, or a member again. */
+  /** Sets the bot's role in a group. An admin or the owner may speak while everybody is muted. */
   setRole(group: string, role: Role): void {
     this.platform.world.ensureGroup(group).role = role
   }
 
-  /** Takes the bot out of a group: sends are refused as the profile words it. */
+  /** Removes the bot from a group. Its sends are then refused with the profile's wording. */
   removeBot(group: string): void {
     this.platform.world.ensureGroup(group).hasBot = false
   }
 
-  /** Drops the bots' connections but keeps listening; abruptly, or with a closing handshake when a code is given. */
+  /** Drops the bots' connections but keeps listening; abruptly, or with a closing handshake if a code is given. */
   disconnectAll(code?: number): void {
     this.platform.connections.dropAll(code)
   }
 
-  /** Leaves only the newest messages of each chat in its history, as a platform that has just been started may have it. */
+  /** Limits the history of each chat to its newest messages, as after a restart of the platform. */
   forgetHistory(kept = 0): void {
     this.platform.messages.forget(kept)
   }
 
-  /** Stops listening and dialling and drops every connection, as when OneBot is restarted. What was said is kept. */
+  /** Stops listening and dialling and drops every connection, as in a restart of OneBot. Messages are kept. */
   async goOffline(): Promise<void> {
     if (this.heartbeat !== null) clearInterval(this.heartbeat)
     this.heartbeat = null
@@ -155,7 +153,7 @@ export class Simulator {
     await this.server.stop()
   }
 
-  /** Comes back on the same port. Rejects when another program has taken it meanwhile. */
+  /** Listens on the same port again. Rejects if another program uses it. */
   async goOnline(): Promise<void> {
     if (this.heartbeat !== null) return
     const { selfId, heartbeatInterval, port, clock } = this.settings
@@ -167,12 +165,12 @@ export class Simulator {
     this.dialer?.start()
   }
 
-  /** Resolves once the predicate holds, looked at again on every call, delivery and connection; rejects after `timeoutMs`. */
+  /** Resolves once the predicate holds; rejects after `timeoutMs`. The predicate is checked on every call, delivery and connection. */
   until(predicate: (simulator: Simulator) => boolean, timeoutMs = 5000): Promise<void> {
     return this.platform.waiters.wait(() => predicate(this), timeoutMs, predicate.toString())
   }
 
-  /** Tells of what happens on the platform; the returned function ends that. */
+  /** Notifies a watcher of changes on the platform. The returned function removes the watcher. */
   watch(watcher: Watcher): () => void {
     this.platform.watchers.add(watcher)
     return () => {
@@ -186,7 +184,7 @@ export class Simulator {
     this.platform.calls.clear()
   }
 
-  /** Ends everything that was started: sockets, timers, downloads. May be called twice. */
+  /** Ends all sockets, timers and downloads. May be called twice. */
   async close(): Promise<void> {
     this.platform.timers.clear()
     await this.goOffline()

@@ -3,32 +3,34 @@ import { parseId, parseInteger } from './parse'
 import type { Timers } from './timers'
 import type { Call, Fault, Target } from './types'
 
-/** How long a slow send takes, in milliseconds: long enough to be seen, shorter than a relay waits by default. */
+/** How long a slow send takes, in milliseconds: long enough to notice, shorter than a relay waits by default. */
 const slowness = 5_000
 
-/** How long a mute lasts unless told otherwise, and at most; in seconds. */
+/** The default and the longest length of a mute, in seconds. */
 const defaultMute = 24 * 3600
 const longestMute = 20 * defaultMute
 
-/** Where each switch can be turned: for the whole platform, for a group, for a private chat. */
+/** Where each switch can be set: for the whole platform, for a group, for a private chat. */
 const places = {
-  /** A target that does not exist is created instead of refused. */
+  /** A send to a target that does not exist creates it instead of being refused. */
   anyTarget: ['all'],
   /** No bot is connected, and none can connect. */
   offline: ['all'],
-  /** The account is logged out: the profile tells it as it can, no message comes in, and sends are refused. The connections stay. */
+  /**
+   * The account is logged out. The profile reports it as far as it can, no message comes in, and sends are refused. Connections stay open.
+   */
   loggedOut: ['all'],
-  /** Sends arrive, and are answered, after `slowness`. */
+  /** Sends arrive and are answered after `slowness`. */
   slow: ['all', 'group', 'private'],
-  /** Sends are refused, as the profile words it. */
+  /** Sends are refused with the profile's wording. */
   refusing: ['all', 'group', 'private'],
-  /** Sends are taken, and seen by nobody. */
+  /** Sends are accepted, but nobody sees the messages. */
   swallowing: ['all', 'group', 'private'],
-  /** Sends are refused because the group takes no more of them this minute, as the profile words it. */
+  /** Sends are refused with the profile's wording, because the group has reached its limit per minute. */
   tooFast: ['group'],
-  /** The bot is muted, as the profile words it, until the mute ends or is lifted. */
+  /** The bot is muted, with the profile's wording, until the mute ends or is lifted. */
   muted: ['group'],
-  /** Everybody is muted but for the admins and the owner. */
+  /** Everybody except the admins and the owner is muted. */
   allMuted: ['group'],
 } as const satisfies Record<string, readonly ('all' | Target['type'])[]>
 
@@ -38,24 +40,24 @@ export type SwitchName = keyof typeof places
 /** A switch at its place; `target` is null for the whole platform. */
 export interface Switch { name: SwitchName, target: Target | null }
 
-/** A switch that is on; `until` when, in milliseconds since the epoch, where it turns itself off. */
+/** A switch that is on. `until` is when it turns itself off, in milliseconds since the epoch, if it does. */
 export interface SwitchedOn extends Switch { until?: number }
 
-/** Told after every change; `seconds` is how long a mute lasts, and null for a switch that has turned itself off. */
+/** Called after every change. `seconds` is the length of a mute, and null if a switch has turned itself off. */
 export type SwitchListener = (turned: Switch, on: boolean, seconds: number | null) => void
 
-/** What somebody has turned on to see how a caller gets along with it. Only a mute ends by itself. */
+/** The switches that somebody has turned on to see how a caller copes. Only a mute ends by itself. */
 export class Switches {
   private readonly on = new Map<string, SwitchedOn>()
 
   constructor(private readonly clock: () => number, private readonly timers: Timers, private readonly onChange: SwitchListener) {}
 
-  /** Everything that is on, in the order in which it was turned on. */
+  /** All switches that are on, in the order in which they were turned on. */
   get list(): readonly SwitchedOn[] {
     return [...this.on.values()]
   }
 
-  /** Turns a switch. Somebody who is muted can be muted anew, for another time. */
+  /** Sets a switch. A present mute can be replaced by one of another length. */
   turn({ name, target }: Switch, on: boolean, seconds = defaultMute): void {
     const key = keyOf(name, target)
     if (on && name === 'muted') this.mute(key, { name, target, until: this.clock() + seconds * 1000 }, seconds)
@@ -65,7 +67,7 @@ export class Switches {
     this.onChange({ name, target }, on, seconds)
   }
 
-  /** When the switch turns itself off, 0 when it is off or does not. */
+  /** When a switch turns itself off; 0 if it is off or does not. */
   until(name: SwitchName, target: Target): number {
     return this.on.get(keyOf(name, target))?.until ?? 0
   }
@@ -75,7 +77,7 @@ export class Switches {
     return this.on.size > 0 && this.on.has(keyOf(name, target))
   }
 
-  /** What the switches do to a call, or null. */
+  /** The fault that the switches cause for a call, or null. */
   strike(call: Call): Fault | null {
     if (this.on.size === 0 || !sends.test(call.action)) return null
     const target = targetOf(call)
@@ -98,7 +100,7 @@ export class Switches {
   }
 }
 
-/** Reads how long a mute is to last; undefined when it was not said. */
+/** Reads the length of a mute; undefined if it is absent. */
 export function parseSeconds({ name }: Switch, value: unknown): number | undefined | { error: string } {
   if (value === undefined) return undefined
   if (name !== 'muted') return { error: `${name} has no seconds` }
@@ -106,7 +108,7 @@ export function parseSeconds({ name }: Switch, value: unknown): number | undefin
   return seconds !== null && seconds > 0 && seconds <= longestMute ? seconds : { error: `seconds must be from 1 to ${longestMute}` }
 }
 
-/** Reads a switch out of `{ name, type, chat }`, the last two absent for the whole platform; or says what is wrong with it. */
+/** Reads a switch from `{ name, type, chat }`, the last two absent for the whole platform; or tells what is wrong with it. */
 export function parseSwitch({ name, type, chat }: Record<string, unknown>): Switch | { error: string } {
   if (!isSwitchName(name)) return { error: `name must be one of ${Object.keys(places).join(', ')}` }
   const where = type ?? 'all'
@@ -125,7 +127,7 @@ function keyOf(name: SwitchName, target: Target | null): string {
   return target === null ? name : `${name} ${target.type} ${target.id}`
 }
 
-/** The chat that a send is for; null when the call does not say it as it should. */
+/** The target of a send; null if the call does not name it correctly. */
 export function targetOf({ action, params }: Call): Target | null {
   const type = action === 'send_msg'
     ? params.message_type ?? (params.group_id === undefined ? 'private' : 'group')

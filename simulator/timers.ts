@@ -2,7 +2,7 @@
 export class Timers {
   private readonly running = new Set<NodeJS.Timeout>()
 
-  /** Runs a task after `ms`, unless cleared before. */
+  /** Runs a task after `ms`, unless the timers are cleared before. */
   after(ms: number, task: () => void): void {
     const timer = setTimeout(() => {
       this.running.delete(timer)

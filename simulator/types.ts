@@ -1,19 +1,19 @@
-/** The OneBot implementation whose behaviour is imitated; the differences are in `profiles.ts`. */
+/** The OneBot implementation that is imitated. `profiles.ts` has the differences. */
 export type ProfileName = 'napcat' | 'llbot' | 'lagrange' | 'gocqhttp'
 
 /** One part of a OneBot message, `{ type, data }`. */
 export interface Segment { type: string, data: Record<string, unknown> }
 
-/** Somebody on the platform. `id` is decimal. */
+/** A person on the platform. `id` is decimal. */
 export interface Person { id: string, name: string }
 
-/** Where a message goes: a group, or a person by their account. */
+/** The target of a message: a group, or a person by account. */
 export interface Target { type: 'group' | 'private', id: string }
 
 /** How the bot referred to a medium: `file://` URL, bare path, `base64://`, `data:` URL or http(s) link. */
 export type MediaForm = 'file' | 'path' | 'base64' | 'data' | 'http'
 
-/** A medium as it arrived. Size (bytes) and SHA-256 (hex) are of the bytes really read; null for a link that must not be fetched. */
+/** A medium as it arrived. Size (bytes) and SHA-256 (hex) are of the bytes read; null for a link that must not be fetched. */
 export interface DeliveredMedia {
   type: 'image' | 'video' | 'record' | 'file'
   name: string
@@ -22,7 +22,7 @@ export interface DeliveredMedia {
   source: MediaForm
 }
 
-/** One thing that reached a chat. Tests assert on these rather than on answers. */
+/** A message or file that reached a chat. Tests assert on these rather than on answers. */
 export interface LedgerEntry {
   /** Order of delivery, from 1. */
   seq: number
@@ -32,11 +32,11 @@ export interface LedgerEntry {
   kind: 'message' | 'file'
   /** Null for files. */
   messageId: number | null
-  /** OneBot action that caused it. */
+  /** The OneBot action of the call. */
   action: string
   /** The text segments, joined. */
   text: string
-  /** As received, without those that a mixing rule dropped. */
+  /** As received, without segments that a mixing rule dropped. */
   segments: Segment[]
   media: DeliveredMedia[]
 }
@@ -44,40 +44,42 @@ export interface LedgerEntry {
 /** One call as received. `time` in milliseconds since the epoch. */
 export interface Call { action: string, params: Record<string, unknown>, echo: unknown, time: number }
 
-/** A send that was refused: where it was to go (null when it did not say), when, and the answer's code and words, which may be empty. */
+/** A refused send: its target (null if it named none), its time, and the code and wording of the answer, which may be empty. */
 export interface Refusal { target: Target | null, time: number, retcode: number, wording: string }
 
-/** What goes wrong with a call; see `dispatcher.ts` for the order of events. */
+/** What goes wrong with a call. `dispatcher.ts` has the order of events. */
 export type Fault
-  /** Nothing delivered, failure answer; by default the profile's execution error. */
+  /** Not delivered, answered with a failure; by default the profile's execution error. */
   = | { kind: 'refuse', retcode?: number, wording?: string }
-  /** Refused as the profile words it: the bot is muted in the group, is not in it, sends too fast for it, or its account is logged out. */
+  /**
+   * Refused with the profile's wording: the bot is muted in the group, is not in it, sends too fast for it, or its account is logged out.
+   */
     | { kind: 'muted' | 'not-member' | 'too-fast' | 'logged-out' }
-  /** Taken, but seen by nobody: it stands in the bot's own history only, and the answer is that of the profile for it. */
+  /** Accepted, but visible only in the bot's own history. The answer is the profile's for this case. */
     | { kind: 'swallowed' }
   /** Not delivered, never answered. */
     | { kind: 'silent' }
   /** Delivered, never answered. */
     | { kind: 'lost-answer' }
   /**
-   * Answered after `ms`, or not even then if `answered` is false. Delivered at once (default); or only then, in which case later calls
-   * may overtake it, and it is delivered although the connection that brought it has been closed; or never, and the answer is a refusal.
+   * Answered after `ms`, or never if `answered` is false. Delivered at once (default), or only after `ms`, or never, with a refusal as the
+   * answer. In the second case later calls may overtake it, and it is delivered even if its connection has been closed.
    */
     | { kind: 'late', ms: number, delivered?: 'now' | 'then' | 'never', answered?: boolean }
-  /** The profile's "outcome unknown" failure; really delivered when asked to (default: not). */
+  /** Answered with the profile's "outcome unknown" failure; delivered only if requested. */
     | { kind: 'timeout', delivered?: boolean }
-  /** Delivered, the answer sent twice. */
+  /** Delivered, answered twice. */
     | { kind: 'duplicate-answer' }
-  /** Delivered at once, the answer held back until a later call on the same connection has been answered. */
+  /** Delivered at once. The answer is held until a later call on the same connection has been answered. */
     | { kind: 'hold' }
-  /** Connection closed before the delivery, between delivery and answer, or after the answer. */
+  /** The connection is closed before the delivery, between delivery and answer, or after the answer. */
     | { kind: 'close', when: 'before' | 'delivered' | 'answered' }
   /** Delivered, answered ok with null data. */
     | { kind: 'null-data' }
-  /** Delivered (unless told not to), then answered with exactly this and the echo. */
+  /** Delivered (by default), then answered with exactly this and the echo. */
     | { kind: 'answer', answer: Readonly<Record<string, unknown>>, delivered?: boolean }
 
-/** When a fault strikes. Rules are tried in order of registration; the first live one that matches wins. */
+/** When a fault applies. Rules are tried in the order of registration, and the first live one that matches applies. */
 export interface FaultRule {
   fault: Fault
   /** Default: `/^(send_|upload_)/`. */
@@ -85,28 +87,28 @@ export interface FaultRule {
   /** Group or user id. */
   target?: string
   match?: (call: Call) => boolean
-  /** How often it strikes; default 1, `Infinity` allowed. */
+  /** How often the fault applies; default 1, `Infinity` allowed. */
   times?: number
 }
 
 /** A registered fault. */
 export interface FaultHandle { readonly hits: number, remove(): void }
 
-/** Something a member says. */
+/** A message of a member. */
 export interface Saying {
   /** Absent: a private message of `user`. */
   group?: string
   user: string
   text?: string
   segments?: Segment[]
-  /** Default: a fresh positive one. Negative ones exist on real platforms. */
+  /** Default: a fresh positive one. Real platforms also have negative ones. */
   messageId?: number
   /** OneBot `sub_type`; `group` without `group` (and with `raw.target_id`) is a temporary private session. */
   subType?: string
-  /** Sent by the bot's own account elsewhere: a `message_sent` event. In private, `user` is the partner. */
+  /** Sent from the bot's own account elsewhere: a `message_sent` event. In a private chat, `user` is the partner. */
   selfMessage?: boolean
-  /** Message id replied to. */
+  /** The ID of the message that is replied to. */
   replyTo?: number
-  /** Merged over the event. */
+  /** Fields that override those of the event. */
   raw?: Record<string, unknown>
 }

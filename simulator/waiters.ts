@@ -1,18 +1,18 @@
 interface Waiter { holds: () => boolean, settle: (error?: Error) => void }
 
-/** Promises for a condition on the simulator, looked at again on every change. */
+/** Promises for conditions on the simulator. Each change checks them again. */
 export class Waiters {
   private readonly waiting = new Set<Waiter>()
 
-  /** @param describe what the state is, for the text of a rejection */
+  /** @param describe describes the state, for the text of a rejection */
   constructor(private readonly describe: () => string) {}
 
   /**
    * Resolves as soon as the condition holds; rejects after `timeout` ms, when it throws, or on `close`.
-   * @param text of the condition, for the rejection
+   * @param text the condition as text, for the rejection
    */
   wait(holds: () => boolean, timeout: number, text: string): Promise<void> {
-    // Made here, so that its stack shows who waited.
+    // Created here, so that its stack shows the caller.
     const late = new Error()
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
@@ -33,7 +33,7 @@ export class Waiters {
     })
   }
 
-  /** Looks at every condition again. */
+  /** Checks every condition again. */
   changed(): void {
     if (this.waiting.size === 0) return
     for (const waiter of [...this.waiting]) look(waiter)

@@ -1,13 +1,13 @@
 import type { Settings } from './options'
 import type { Person } from './types'
 
-/** What somebody may do in a group. */
+/** A role in a group. */
 export type Role = 'member' | 'admin' | 'owner'
 
-/** A group; `hasBot` tells whether the bot is in it, and `role` what it may do there. */
+/** A group. `hasBot` tells whether the bot is a member, `role` its role. */
 export interface Group { id: string, name: string, members: Map<string, Person>, hasBot: boolean, role: Role }
 
-/** Who and what exists on the platform. */
+/** The people and groups on the platform. */
 export class World {
   readonly self: Person
   readonly groups = new Map<string, Group>()
@@ -23,7 +23,7 @@ export class World {
     for (const friend of friends) this.friends.set(friend.id, friend)
   }
 
-  /** The group, created (with only the bot in it) when there is none. */
+  /** The group. If it does not exist, it is created with only the bot in it. */
   ensureGroup(id: string): Group {
     const known = this.groups.get(id)
     if (known !== undefined) return known
@@ -49,7 +49,7 @@ export class World {
     return member
   }
 
-  /** Anybody by account; a stranger gets a made-up name. */
+  /** A person by account. A stranger gets a made-up name. */
   person(id: string): Person {
     if (id === this.self.id) return this.self
     const friend = this.friends.get(id)

@@ -3,12 +3,12 @@ import { preview } from './format.js'
 import { texts } from './i18n.js'
 import { lastSeq } from './store.js'
 
-/** From this many at once on they are counted instead of read out. */
+/** This many new messages at once are counted instead of read out. */
 const MANY = 4
 
 /**
- * Tells screen readers of what arrives in the open conversation. The list of messages is no live region itself, or opening a
- * conversation would read all of it out.
+ * Announces new messages of the open conversation to screen readers. The list of messages is not a live region itself, because then opening
+ * a conversation would read out all of it.
  */
 export class Announcer {
   #node = byId('announcer')

@@ -1,7 +1,7 @@
-/** Relative to this module, so that the page works below any path. */
+/** Relative to this module, so that the page works under any path. */
 const base = new URL('api/', import.meta.url)
 
-/** What the simulator answered when it refused something; its message is fit to be shown. */
+/** A refusal by the simulator. Its message can be shown to the reader. */
 export class Refusal extends Error {}
 
 /** @returns {Promise<object>} the whole state: accounts, chats, messages */
@@ -11,7 +11,7 @@ export async function fetchState() {
   return response.json()
 }
 
-/** @returns {EventSource} the stream of what happens from now on */
+/** @returns {EventSource} the stream of new events */
 export function openEvents() {
   return new EventSource(new URL('events', base))
 }
@@ -30,21 +30,21 @@ async function post(name, body) {
 }
 
 /**
- * Speaks as a member.
+ * Posts a message of a member.
  * @param {{ type: 'group' | 'private', chat: string | number, user: string | number, text: string }} said
- * @throws {Refusal} when the simulator says no; another error when it cannot be reached
+ * @throws {Refusal} when the simulator refuses; another error when it cannot be reached
  */
 export async function say(said) {
   await post('say', said)
 }
 
 /**
- * Turns a switch, for one chat or for all.
+ * Sets a switch, for one chat or for all.
  * @param {string} name
  * @param {{ type: 'group' | 'private', id: string } | null} chat
  * @param {boolean} on
- * @param {number} [seconds] how long a mute lasts
- * @throws {Refusal} when the simulator says no; another error when it cannot be reached
+ * @param {number} [seconds] the length of a mute
+ * @throws {Refusal} when the simulator refuses; another error when it cannot be reached
  */
 export async function turn(name, chat, on, seconds) {
   await post('switch', chat === null ? { name, on } : { name, on, type: chat.type, chat: chat.id, seconds })

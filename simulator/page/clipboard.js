@@ -1,13 +1,13 @@
 import { el, setText } from './dom.js'
 
-/** How long a button says that it has copied. */
+/** How long a button shows that it has copied, in milliseconds. */
 const COPIED_MS = 2000
 
 /**
- * A button that copies the text of a node and says so, also to those who do not see it.
+ * A button that copies the text of a node and confirms it, also to screen readers.
  * @param {Node} node
  * @param {object} t texts
- * @param {{ label?: string, kind?: string }} [look] `label` is its name where the word on it does not tell enough
+ * @param {{ label?: string, kind?: string }} [look] `label` is its accessible name, if the word on it is not enough
  */
 export function copyButton(node, t, { label, kind = 'quiet' } = {}) {
   const button = el('button', { 'type': 'button', 'class': `${kind} copy`, 'aria-label': label }, t.copy)
@@ -26,13 +26,15 @@ async function copy(node, button, said, t) {
   }, COPIED_MS)
 }
 
-/** Whether the text is in the clipboard. On failure it is left selected, so that the reader can copy it by hand. */
+/**
+ * Copies the text of a node, and returns whether that worked. On failure the text stays selected, so that the reader can copy it by hand.
+ */
 async function copyText(node) {
   try {
     await navigator.clipboard.writeText(node.textContent ?? '')
     return true
   } catch {
-    // Without HTTPS there is no clipboard API on any address but this machine's own.
+    // Without HTTPS, only pages of this machine itself have the clipboard API.
     const selection = getSelection()
     selection?.selectAllChildren(node)
     return document.execCommand('copy')

@@ -5,13 +5,13 @@ import { texts } from './i18n.js'
 /** The box grows with its text up to this many lines. */
 const MAX_ROWS = 6
 
-/** The members one can speak as: everybody but the bot. */
+/** The members that the reader can speak as: everybody except the bot. */
 function speakersOf(chat, self) {
   const others = chat.members.filter(member => String(member.id) !== String(self.id))
   return others.length === 0 && chat.type === 'private' ? [{ id: chat.id, name: chat.name }] : others
 }
 
-/** The box in which the reader speaks as a member. Draft, speaker and error belong to the chat they were made in. */
+/** The box in which the reader speaks as a member. Each chat has its own draft, speaker and error. */
 export class Composer {
   #form = byId('composer')
   #speaker = byId('speaker')
@@ -35,7 +35,7 @@ export class Composer {
       void this.#submit()
     })
     this.#text.addEventListener('keydown', event => {
-      // While an input method is composing, Enter chooses a candidate. Safari says so only by the key code 229.
+      // While an input method is composing, Enter chooses a candidate. Safari reports that only by key code 229.
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return
       event.preventDefault()
       void this.#submit()
@@ -103,7 +103,7 @@ export class Composer {
     Object.assign(entry, { sending: true, error: null })
     this.#refresh()
     try {
-      // Exactly as typed: a command may end in a blank that matters.
+      // Exactly as typed: a trailing blank may be part of a command.
       await say({ type: chat.type, chat: chat.id, user: speaker.id, text })
       if (entry.text === text) entry.text = ''
       if (this.#chat.key === chat.key) this.#onSent()

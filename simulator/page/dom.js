@@ -26,7 +26,7 @@ export function byId(id) {
 }
 
 /**
- * Sets text only where it differs: writing the same text again would make a screen reader repeat it and drop a selection.
+ * Sets text only if it differs. Setting the same text again would make a screen reader repeat it, and would drop a selection.
  * @param {Node} node
  * @param {string} text
  */
@@ -35,9 +35,9 @@ export function setText(node, text) {
 }
 
 /**
- * A coloured initial standing in for a picture. Decoration: the name is always beside it.
+ * A coloured initial instead of a picture. It is decoration: the name is always beside it.
  * @param {string} name
- * @param {string | number} id decides the colour
+ * @param {string | number} id determines the colour
  */
 export function avatar(name, id, kind = 'private') {
   let hash = 0

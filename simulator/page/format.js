@@ -2,7 +2,7 @@ import { texts } from './i18n.js'
 
 const formatters = new Map()
 
-/** Intl objects are slow to make and a conversation needs thousands of results. */
+/** Cached, because Intl objects are slow to create and a conversation needs thousands of results. */
 function formatter(language, options) {
   const key = language + JSON.stringify(options)
   let made = formatters.get(key)
@@ -15,7 +15,7 @@ export function clock(time, language) {
   return formatter(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(time)
 }
 
-/** When something ends: the time today, else with its day. */
+/** When something ends: the time, with the day unless it is today. */
 export function ending(time, language, now = Date.now()) {
   return sameDay(time, now) ? clock(time, language) : `${day(time, language, now)} ${clock(time, language)}`
 }
@@ -25,12 +25,12 @@ export function moment(time, language) {
   return formatter(language, { dateStyle: 'full', timeStyle: 'medium' }).format(time)
 }
 
-/** Whether both times fall on the same day here. */
+/** Whether both times are on the same day in the browser's time zone. */
 export function sameDay(one, other) {
   return new Date(one).toDateString() === new Date(other).toDateString()
 }
 
-/** The name of a day: today, yesterday or its date, with the year where it is another one. */
+/** The name of a day: today, yesterday or the date, with the year unless it is the present one. */
 export function day(time, language, now = Date.now()) {
   const today = new Date(now)
   if (sameDay(time, now)) return texts[language].today
@@ -39,14 +39,14 @@ export function day(time, language, now = Date.now()) {
   return formatter(language, { year, month: 'long', day: 'numeric', weekday: 'long' }).format(time)
 }
 
-/** When a chat was last active: the time today, else the day in short. */
+/** When a chat was last active: the time if it was today, or else the short date. */
 export function recently(time, language, now = Date.now()) {
   if (sameDay(time, now)) return clock(time, language)
   const name = day(time, language, now)
   return name === texts[language].yesterday ? name : formatter(language, { month: 'numeric', day: 'numeric' }).format(time)
 }
 
-/** A number of bytes as people read it. */
+/** A number of bytes for reading. */
 export function fileSize(bytes, language) {
   const units = ['B', 'KB', 'MB', 'GB', 'TB']
   let value = bytes
@@ -55,13 +55,13 @@ export function fileSize(bytes, language) {
   return `${value.toLocaleString(texts[language].tag, { maximumFractionDigits: unit === 0 || value >= 100 ? 0 : 1 })} ${units[unit]}`
 }
 
-/** Seconds as the clock of a player shows them. */
+/** Seconds in the format of a player's clock. */
 export function duration(seconds) {
   const whole = Math.max(1, Math.round(seconds))
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`
 }
 
-/** Who a mention is about. */
+/** The person that a mention refers to. */
 export function mentioned({ id, name }, t) {
   return id === 'all' ? t.everyone : name || String(id)
 }

@@ -2,7 +2,7 @@
 
 const REMEMBERED = 'simulator.language'
 
-/** Every text of the page. Both languages have the same keys; a text with a value in it is a function in both. */
+/** Every text of the page. Both languages have the same keys. A text that contains a value is a function in both. */
 export const texts = {
   en: {
     tag: 'en',
@@ -187,7 +187,7 @@ export const texts = {
 }
 
 /**
- * The language to start with: the one chosen before, else the browser's.
+ * The initial language: the one chosen before, or else the browser's.
  * @returns {Language}
  */
 export function initialLanguage() {
@@ -195,7 +195,7 @@ export function initialLanguage() {
   try {
     remembered = localStorage.getItem(REMEMBERED)
   } catch {
-    // Storage can be forbidden; the browser's language is a good answer then.
+    // Storage may be forbidden. Then the browser's language is used.
   }
   if (remembered === 'en' || remembered === 'zh') return remembered
   return navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en'
@@ -206,7 +206,7 @@ export function rememberLanguage(language) {
   try {
     localStorage.setItem(REMEMBERED, language)
   } catch {
-    // The switch still holds for this visit.
+    // The choice then lasts for this visit only.
   }
 }
 

@@ -1,12 +1,10 @@
-/**
- * What may stand in an address (RFC 3986). Chinese text beside it has other characters, so that it is never taken into the address.
- */
+/** The characters of an address (RFC 3986). Adjacent Chinese text has other characters, so that it never becomes part of the address. */
 const ADDRESS = /\bhttps?:\/\/[\w\-.~:/?#[\]@!$&'()*+,;=%]+/gi
 
-/** What ends a sentence rather than an address. */
+/** Punctuation that ends a sentence rather than an address. */
 const PUNCTUATION = '.,:;!?\'*'
 
-/** An address without the punctuation after it; a bracket belongs to it when it was opened in it. */
+/** An address without the punctuation after it. A closing bracket belongs to the address if its opening bracket does. */
 function trimmed(address) {
   const surplus = { ')': address.split(')').length - address.split('(').length, ']': address.split(']').length - address.split('[').length }
   let end = address.length
@@ -19,7 +17,7 @@ function trimmed(address) {
 }
 
 /**
- * Cuts a text where addresses begin and end; joined again, the pieces are the text.
+ * Splits a text into addresses and the text between them. The joined pieces are the original text.
  * @param {string} text
  * @returns {{ text: string, href: string | null }[]} `href` only for http and https
  */

@@ -3,12 +3,12 @@ import { texts } from './i18n.js'
 import { renderMessage, variantOf } from './message.js'
 import { around, earlier, grown, later, latest } from './message-window.js'
 
-/** Closer to the end than this counts as being at the end. */
+/** A distance to the end below this counts as being at the end. */
 const NEAR_PX = 40
 
 /**
- * The messages of the selected chat. It holds at most a window of them in the document, stays at the end as long as the reader does,
- * and otherwise leaves the reader where they are.
+ * The messages of the selected chat. At most a window of them is in the document. It follows new messages while the reader is at the end,
+ * and otherwise keeps the reader's position.
  */
 export class Log {
   #scroller = byId('log')
@@ -20,18 +20,18 @@ export class Log {
 
   #chat = null
   #context = null
-  /** What the drawn nodes depend on besides their messages. */
+  /** What the rendered nodes depend on besides their messages. */
   #look = ''
   #messages = []
   #window = latest(0)
-  /** Message → what is in the document for it. */
+  /** Message → its rendered node and variant. */
   #drawn = new Map()
   #following = true
   #lastTop = 0
   #visible = false
-  /** The one button of the messages' own that Tab reaches; the arrow keys lead from it to the others. */
+  /** The one message button that Tab reaches. The arrow keys move from it to the others. */
   #stop = null
-  /** How many messages there were when the reader was last at the end. */
+  /** The number of messages when the reader was last at the end. */
   #seen = 0
 
   /** @param {(src: string, name: string) => void} openImage */
@@ -48,13 +48,13 @@ export class Log {
     this.#list.addEventListener('focusin', ({ target }) => {
       if (target.matches('.source-button')) this.#setStop(target)
     })
-    // Pictures arrive late and the window changes its size: neither may take the end out of sight.
+    // Keeps the end in view when pictures load late or the window is resized.
     const observer = new ResizeObserver(() => this.#resized())
     observer.observe(this.#scroller)
     observer.observe(this.#list)
   }
 
-  /** Draws the chat as the state has it. */
+  /** Renders a chat of the state. */
   render(chat, state) {
     const look = `${chat.key} ${state.language} ${new Date().toDateString()} ${state.self.id}`
     const otherChat = this.#chat?.key !== chat.key
@@ -81,7 +81,7 @@ export class Log {
     this.#keepEnd()
   }
 
-  /** Goes to the end and stays there. */
+  /** Scrolls to the end and follows it. */
   stick() {
     this.#following = true
     this.#window = this.#window.end === this.#messages.length ? this.#window : latest(this.#messages.length)
@@ -94,14 +94,14 @@ export class Log {
     this.#drawn.clear()
   }
 
-  /** After a fetch the same messages may have other places: the window stays with the first one it shows. */
+  /** The messages may have new positions after a fetch. The window stays with its first message. */
   #moved(messages) {
     const first = messages.indexOf(this.#messages[this.#window.start])
     if (this.#following || first < 0) return latest(messages.length)
     return { start: first, end: Math.min(messages.length, first + this.#window.end - this.#window.start) }
   }
 
-  /** Makes the document's messages those of the window, touching only the ones that differ. */
+  /** Renders the messages of the window, changing only the nodes that differ. */
   #draw() {
     const { start, end } = this.#window
     const wanted = new Map()
@@ -159,7 +159,7 @@ export class Log {
     setText(this.#latest, news > 0 ? t.newMessages(news) : t.latest)
   }
 
-  /** A conversation that comes into sight again, on a narrow screen, begins at its end. */
+  /** On a narrow screen, a conversation that becomes visible again starts at its end. */
   #resized() {
     const visible = this.#scroller.clientHeight > 0
     if (visible && !this.#visible && this.#context) this.stick()
@@ -176,14 +176,14 @@ export class Log {
   #scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.#scroller
     const atEnd = scrollHeight - scrollTop - clientHeight < NEAR_PX && this.#window.end === this.#messages.length
-    // Content that grew since the last frame leaves the end without the reader having moved: only upwards is leaving.
+    // Content that grew since the last frame moves the end away from a reader who has not scrolled. Only scrolling up counts as leaving.
     if (atEnd) this.#following = true
     else if (scrollTop < this.#lastTop) this.#following = false
     this.#lastTop = scrollTop
     if (this.#context) this.#drawControls()
   }
 
-  /** Shows another window with the messages that stay at the same place on the screen. */
+  /** Shows another window, and keeps the messages that remain at their position on the screen. */
   #move(window) {
     const stays = this.#messages[Math.max(window.start, this.#window.start)]
     const atBottom = window.end > this.#window.end
@@ -194,7 +194,7 @@ export class Log {
     this.#draw()
     this.#scroller.scrollTop += this.#top(anchor) - before
     this.#lastTop = this.#scroller.scrollTop
-    // The button under the pointer may be gone; the keyboard must not fall back to the top of the page.
+    // The clicked button may be gone. The focus must not fall back to the top of the page.
     if (document.activeElement === document.body) this.#scroller.focus({ preventScroll: true })
   }
 

@@ -24,7 +24,7 @@ const switches = new Switches()
 const refusal = new RefusalNotice(() => store.set({ refusalClosed: store.state.refusal?.time ?? 0 }))
 const announcer = new Announcer()
 
-/** The same width as in the style sheets: below it either the list or the conversation is shown. */
+/** The width below which only the list or only the conversation is shown; the same as in the style sheets. */
 const narrow = matchMedia('(max-width: 719px)')
 
 function render() {
@@ -38,7 +38,7 @@ function render() {
   announcer.render(chat, state)
 }
 
-// A burst of messages is drawn once a frame. A page in the background has no frames, but a title with the unread count.
+// A burst of messages is rendered once per frame. A page in the background has no frames, but its title shows the unread count.
 let frame = 0
 let timer
 function schedule() {
@@ -53,25 +53,25 @@ function schedule() {
   timer = setTimeout(run, 250)
 }
 
-/** Messages count as read while their conversation can be seen. */
+/** Messages count as read while their conversation is visible. */
 function updateReading() {
   store.set({ reading: document.visibilityState === 'visible' && (!narrow.matches || document.body.dataset.view === 'chat') })
 }
 
-/** The chat is in the address, so that Back works and a reload stays. */
+/** The address contains the chat, so that Back works and a reload keeps it. */
 function route() {
   let key = ''
   try {
     key = decodeURIComponent(location.hash.slice(1))
   } catch {
-    // A malformed address is no chat.
+    // A malformed address selects no chat.
   }
   document.body.dataset.view = key === '' ? 'list' : 'chat'
   store.set({ route: key })
   updateReading()
 }
 
-/** What says "today" is wrong after midnight. */
+/** Renders again after midnight, because "today" is then wrong. */
 function renewAtMidnight() {
   const now = new Date()
   setTimeout(() => {
@@ -80,7 +80,7 @@ function renewAtMidnight() {
   }, new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1).getTime() - now.getTime() + 1000)
 }
 
-/** On a narrow screen the other side disappears and the focus with it. */
+/** On a narrow screen the other side disappears, and the focus with it. This moves the focus to the new side. */
 function followRoute() {
   const before = store.state.route
   route()

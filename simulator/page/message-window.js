@@ -1,21 +1,23 @@
 /**
- * Which part of a conversation is in the document: messages[start] up to, not including, messages[end]. A conversation can have
- * any length; the document cannot.
+ * The part of a conversation that is in the document: messages[start] up to, but not including, messages[end]. A conversation can have any
+ * length, the document cannot.
  * @typedef {{ start: number, end: number }} MessageWindow
  */
 
 /** The most messages in the document at once. */
 export const LIMIT = 500
 
-/** How many are added per step, and how many remain when the limit is passed. */
+/** How many messages a step adds, and how many remain after the limit is exceeded. */
 export const STEP = 200
 
-/** The end of a conversation of that many messages. */
+/** The window at the end of a conversation of `total` messages. */
 export function latest(total) {
   return { start: Math.max(0, total - STEP), end: total }
 }
 
-/** The window after messages were added: it follows a reader at the end, and only fills up below one who is looking at older ones. */
+/**
+ * The window after new messages. If the reader is at the end, it follows; if the reader looks at older messages, it only fills up below.
+ */
 export function grown({ start, end }, total, following) {
   if (!following) return { start, end: Math.max(end, Math.min(total, start + LIMIT)) }
   return total - start > LIMIT ? latest(total) : { start, end: total }
@@ -33,7 +35,7 @@ export function later({ start, end }, total) {
   return { start: Math.max(start, last - LIMIT), end: last }
 }
 
-/** A window that has the message at this index in it: the same one if it has. */
+/** A window that contains the message at an index: the present one if possible. */
 export function around(current, index, total) {
   if (index >= current.start && index < current.end) return current
   const start = Math.max(0, index - STEP / 2)

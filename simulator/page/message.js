@@ -3,11 +3,11 @@ import { avatar, el } from './dom.js'
 import { clock, day, moment, sameDay } from './format.js'
 import { renderParts } from './parts.js'
 
-/** Messages of one person that follow each other within this time share one heading. */
+/** Consecutive messages of one person within this time share a heading. */
 const TOGETHER_MS = 3 * 60_000
 
 /**
- * How a message is drawn depends on the one before it: whether a new day begins, and whether it continues a series.
+ * How a message is rendered depends on the one before it: whether a new day begins, and whether it continues a series.
  * @returns {'new-day' | 'new-speaker' | 'continued'}
  */
 export function variantOf(message, previous) {
@@ -17,10 +17,10 @@ export function variantOf(message, previous) {
 }
 
 /**
- * One message of a conversation. Whoever reads this page types what members say: those messages are the reader's own, the bot's are not.
+ * One message of a conversation. The reader types what members say, so their messages appear as the reader's own, the bot's do not.
  * @param {object} message
  * @param {'new-day' | 'new-speaker' | 'continued'} variant
- * @param {object} context language, texts, chat, the bot's account and what a click does
+ * @param {object} context language, texts, chat, the bot's account and the click handlers
  */
 export function renderMessage(message, variant, context) {
   const { language, t } = context
@@ -40,7 +40,7 @@ export function renderMessage(message, variant, context) {
     el('div', { class: 'row' }, avatar(sender.name, sender.id), body))
 }
 
-/** The control that shows below a message what OneBot calls it and what it is made of. */
+/** The button that shows the OneBot ID and segments of a message below it. */
 function sourceButton(message, { t }) {
   const button = el('button', {
     'type': 'button', 'class': 'source-button', 'aria-expanded': 'false', 'aria-label': t.source, 'title': t.source, 'tabindex': -1,

@@ -2,14 +2,14 @@ import { el } from './dom.js'
 import { duration, fileSize, mentioned, preview } from './format.js'
 import { splitLinks } from './links.js'
 
-/** An address that may be put into the page: never a script, whatever a message claims. */
+/** An address that is safe in the page: never a script, whatever a message contains. */
 function safeUrl(source) {
   if (typeof source !== 'string' || source === '' || !URL.canParse(source, document.baseURI)) return null
   const url = new URL(source, document.baseURI)
   return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : null
 }
 
-/** A link that takes this page nowhere and tells the other side nothing of it. */
+/** A link that opens outside this page and reveals nothing of it to the other site. */
 function outward(href, text) {
   return el('a', { href, target: '_blank', rel: 'noopener noreferrer' }, text)
 }
@@ -38,7 +38,7 @@ function video(part, { t }) {
   return node
 }
 
-/** A voice message with its length. Browsers do not play what phones record (AMR, SILK): then there is only the file. */
+/** A voice message with its length. Browsers cannot play the formats that phones record (AMR, SILK); then only the file is offered. */
 function voice(part, { t }) {
   const name = part.name || t.record
   const src = safeUrl(part.src)
@@ -55,7 +55,7 @@ function voice(part, { t }) {
   return el('figure', { class: 'voice' }, player, about)
 }
 
-/** Says why there is no picture, and where it would be. */
+/** Explains why there is no picture, and links to it. */
 function unfetched({ medium, link, name }, { t }) {
   const href = safeUrl(link)
   return el('div', { class: 'unfetched' },
@@ -66,7 +66,7 @@ function unfetched({ medium, link, name }, { t }) {
 
 function file(part, { t, language }) {
   const src = safeUrl(part.src)
-  // Elsewhere `download` is ignored: the link must not take this page away.
+  // For another origin, `download` is ignored: the link must not replace this page.
   const elsewhere = src !== null && new URL(src).origin !== location.origin
   const size = part.size === null ? t.sizeUnknown : fileSize(part.size, language)
   return el('div', { class: 'file' },
@@ -118,9 +118,9 @@ function block(part, context) {
 }
 
 /**
- * The content of a bubble. Texts and mentions that follow each other share a paragraph, everything else stands alone.
+ * The content of a bubble. Consecutive texts and mentions share a paragraph; any other part stands alone.
  * @param {object[]} parts
- * @param {object} context language, texts, chat, own account and what a click does
+ * @param {object} context language, texts, chat, the bot's account and the click handlers
  * @returns {HTMLElement[]}
  */
 export function renderParts(parts, context) {

@@ -3,7 +3,7 @@ import { clock } from './format.js'
 import { texts } from './i18n.js'
 import { isOn, keyOf } from './store.js'
 
-/** Says what of the bot's was refused last: it is in no chat, so that nobody would see it. */
+/** Shows the bot's last refused send, because no chat shows it. */
 export class RefusalNotice {
   #root = byId('refusal')
   #what = byId('refusal-what')
@@ -34,7 +34,7 @@ function summary(target, chat, t) {
   return target.type === 'group' ? t.refusedGroup(name) : t.refusedPrivate(name)
 }
 
-/** What is meant for people: NapCat puts it into an object at the end of a long line for its developers. */
+/** The readable part of a wording. NapCat puts it in an object at the end of a long line for developers. */
 function reasonIn(wording) {
   return /"errMsg": "([^"]+)"/.exec(wording)?.[1] ?? wording.replace(/\s+/g, ' ')
 }

@@ -2,11 +2,11 @@ import { copyButton } from './clipboard.js'
 import { byId, el, setText } from './dom.js'
 import { texts } from './i18n.js'
 
-/** The address at which a relay listens unless told otherwise. */
+/** The default address of a relay. */
 const RELAY = 'http://127.0.0.1:8081/webhook'
 
 /**
- * The command that sends a first message to this chat, for a POSIX shell.
+ * The command for a first message to this chat, for a POSIX shell.
  * @param {{ type: 'group' | 'private', id: string | number }} chat
  */
 function firstMessageCommand(chat) {
@@ -14,7 +14,7 @@ function firstMessageCommand(chat) {
   return `curl -H "Authorization: Bearer $(cat data/api-key)" -d '${body.replaceAll('\'', '\'\\\'\'')}' ${RELAY}`
 }
 
-/** What a chat without messages shows: how to send the first one. */
+/** The content of a chat without messages: how to send the first one. */
 class EmptyState {
   #root = byId('empty')
   #drawn = ''
@@ -35,7 +35,7 @@ class EmptyState {
   }
 }
 
-/** The right side: who the conversation is with, its messages or how to get some, and the box to speak in. */
+/** The right side: the name of the chat, its messages or how to get some, and the composer. */
 export class Conversation {
   #root = byId('conversation')
   #name = byId('chat-name')

@@ -2,7 +2,7 @@ import { byId, el, setText } from './dom.js'
 import { applyTexts, texts } from './i18n.js'
 import { isOn, totalUnread } from './store.js'
 
-/** The page's frame: title, fixed texts, connection, language switch, facts about the simulator. */
+/** The frame of the page: title, fixed texts, connection, language switch, facts about the simulator. */
 export class Header {
   #status = byId('status')
   #switch = byId('language')

@@ -3,7 +3,7 @@ import { preview, recently } from './format.js'
 import { texts } from './i18n.js'
 import { chatsByActivity } from './store.js'
 
-/** The list of chats, the latest active one first. */
+/** The list of chats, the most recently active one first. */
 export class ChatList {
   #list = byId('chat-list')
   /** Chat key → its row. */
@@ -20,7 +20,7 @@ export class ChatList {
       row.item.remove()
       this.#rows.delete(key)
     }
-    // Moving a row in the document takes the focus from the link in it.
+    // Moving a row in the document removes the focus from its link.
     const focused = this.#list.contains(document.activeElement) ? document.activeElement : null
     let cursor = this.#list.firstChild
     for (const chat of chats) {
@@ -65,7 +65,7 @@ function update(row, chat, state, selected) {
   else row.link.removeAttribute('aria-current')
 }
 
-/** In a private chat it is clear who speaks. */
+/** The sender is omitted in a private chat, except for the bot. */
 function lastLine(chat, message, language) {
   const line = preview(message, language)
   return chat.type === 'group' || message.sender.self ? `${message.sender.name}: ${line}` : line

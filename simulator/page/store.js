@@ -3,49 +3,49 @@
  *   messages: object[], byId: Map<string, object>, readSeq: number, unread: number }} Chat
  */
 
-/** A page left open for days keeps this many messages a chat, and up to twice as many between two clearings. */
+/** How many messages per chat a page keeps when it stays open for days. Between two clearings there are up to twice as many. */
 const KEEP = 10_000
 
-/** What a chat is called in the address bar and in every map of this page. */
+/** The key of a chat in the address bar and in every map of this page. */
 export function keyOf(chat) {
   return `${chat.type}-${chat.id}`
 }
 
-/** The seq of a chat's last message, 0 when it has none. */
+/** The seq of a chat's last message, or 0 if it has none. */
 export function lastSeq(chat) {
   return chat.messages.at(-1)?.seq ?? 0
 }
 
-/** The chat whose conversation is shown: the one in the address, else the one settled on at the first load. */
+/** The chat whose conversation is shown: the one in the address, or else the one chosen at the first load. */
 export function selectedChat(state) {
   return state.chats.get(state.route) ?? state.chats.get(state.fallback)
 }
 
-/** Chats by their last activity, the untouched ones last and in the simulator's order. */
+/** Chats by their last activity; those without any come last, in the simulator's order. */
 export function chatsByActivity(state) {
   return [...state.chats.values()].sort((one, other) => lastSeq(other) - lastSeq(one))
 }
 
-/** The switch that is on at this place, if it is; `chat` is null for all chats. */
+/** The entry of a switch that is on at exactly this place; `chat` is null for all chats. */
 export function switchOn(state, name, chat) {
   return state.switches.find(({ name: other, target }) => (
     other === name && (chat === null ? target === null : target !== null && keyOf(target) === keyOf(chat))
   ))
 }
 
-/** Whether a switch is on at this place. */
+/** Whether a switch is on at exactly this place. */
 export function isOn(state, name, chat) {
   return switchOn(state, name, chat) !== undefined
 }
 
-/** How many unread messages there are in all chats. */
+/** The number of unread messages in all chats. */
 export function totalUnread(state) {
   let sum = 0
   for (const chat of state.chats.values()) sum += chat.unread
   return sum
 }
 
-/** The page's one state. Only its methods change it; everything that is shown is drawn from it. */
+/** The only state of the page. Only these methods change it; everything shown is rendered from it. */
 export class Store {
   #listeners = new Set()
 
@@ -54,7 +54,7 @@ export class Store {
     this.state = {
       language,
       loaded: false,
-      /** Whether this page hears from the simulator. */
+      /** Whether this page is connected to the simulator. */
       online: false,
       /** Whether a bot is connected to the simulator. */
       connected: false,
@@ -63,16 +63,16 @@ export class Store {
       endpoint: '',
       /** The switches that are on; `target` is null for all chats, `until` is when a mute ends. */
       switches: [],
-      /** The last send that was refused, unless the reader has closed it. */
+      /** The last refused send, unless the reader has closed it. */
       refusal: null,
-      /** When the last refusal was that the reader has closed. */
+      /** The time of the last refusal that the reader has closed. */
       refusalClosed: 0,
       /** @type {Map<string, Chat>} */
       chats: new Map(),
       /** The chat key in the address bar; empty for the list. */
       route: '',
       fallback: '',
-      /** Whether somebody can see the conversation right now, so that its messages count as read. */
+      /** Whether the conversation is visible now, so that its messages count as read. */
       reading: false,
     }
   }
@@ -82,7 +82,7 @@ export class Store {
     this.#listeners.add(listener)
   }
 
-  /** Takes over a state fetched from the simulator, which is the truth: it may have been restarted meanwhile. */
+  /** Replaces the state with one fetched from the simulator, which is authoritative: it may have been restarted. */
   replace({ chats, selfId, selfName, ...snapshot }) {
     const { state } = this
     state.chats = new Map(chats.map(chat => [keyOf(chat), merged(chat, state.chats.get(keyOf(chat)), state.loaded)]))
@@ -91,7 +91,7 @@ export class Store {
     this.#changed()
   }
 
-  /** Adds a message that has just been sent. One that is already here is left alone. */
+  /** Adds a new message. A known one is left alone. */
   append(chat, message) {
     const key = keyOf(chat)
     let known = this.state.chats.get(key)
@@ -107,7 +107,7 @@ export class Store {
     this.#changed()
   }
 
-  /** Removes a message that has been taken back. */
+  /** Removes a recalled message. */
   remove({ type, id, seq }) {
     const key = keyOf({ type, id })
     const chat = this.state.chats.get(key)
@@ -117,7 +117,7 @@ export class Store {
     this.#changed()
   }
 
-  /** Changes what stands by itself in the state. Without changes it is drawn again, for what depends on the clock. */
+  /** Changes fields of the state. Without changes, it only renders again, for parts that depend on the clock. */
   set(changes = {}) {
     Object.assign(this.state, changes)
     this.#changed()
@@ -134,8 +134,8 @@ export class Store {
 }
 
 /**
- * A chat as fetched, keeping of the known one what the simulator does not know. Messages that are equal stay the same objects, so that
- * what is drawn of them stays too: a video goes on playing through a reconnect.
+ * Merges a fetched chat with the known one, and keeps what the simulator does not know. Equal messages stay the same objects, so that their
+ * rendered nodes stay too: a video keeps playing through a reconnect.
  */
 function merged(chat, known, loaded) {
   const old = new Map(known?.messages.map(message => [message.seq, message]))
@@ -143,12 +143,12 @@ function merged(chat, known, loaded) {
     const same = old.get(message.seq)
     return same && JSON.stringify(same) === JSON.stringify(message) ? same : message
   })
-  // The simulator gives the end of a long chat. What is known before it stays only where both join: else there would be a hole, or
-  // messages of a simulator that has been restarted.
+  // The simulator returns only the end of a long chat. Known earlier messages stay only if both parts join. Otherwise there would be a gap,
+  // or messages from before a restart of the simulator.
   const join = fetched.length > 0 && known ? known.messages.indexOf(fetched[0]) : -1
   const messages = join > 0 ? [...known.messages.slice(0, join), ...fetched] : fetched
   const last = messages.at(-1)?.seq ?? 0
-  // What was there before the page was opened is not news. A seq that went back is that of a restarted simulator.
+  // Messages from before the page was opened do not count as unread. A lower seq means that the simulator was restarted.
   const readSeq = !loaded ? last : known && known.readSeq <= last ? known.readSeq : 0
   return {
     key: keyOf(chat),
@@ -166,7 +166,7 @@ function unreadIn(messages, readSeq) {
   return messages.filter(message => message.seq > readSeq).length
 }
 
-/** Messages together with the way from a reply to what it replies to. */
+/** Messages with an index by ID, to find what a reply refers to. */
 function indexed(messages) {
   return { messages, byId: new Map(messages.filter(message => message.id !== null).map(message => [String(message.id), message])) }
 }

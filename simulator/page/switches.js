@@ -4,17 +4,17 @@ import { ending } from './format.js'
 import { texts } from './i18n.js'
 import { isOn, switchOn } from './store.js'
 
-/** The switches for all chats, and those for a chat of each type. */
+/** The switches for all chats, and those for one chat by type. */
 const FOR_ALL = ['offline', 'loggedOut', 'slow', 'refusing', 'swallowing', 'anyTarget']
 const FOR_CHAT = {
   group: ['muted', 'allMuted', 'tooFast', 'slow', 'refusing', 'swallowing'],
   private: ['slow', 'refusing', 'swallowing'],
 }
 
-/** How long a mute may last, in seconds. */
+/** The lengths of a mute to choose from, in seconds. */
 const MUTES = [60, 600, 3600, 24 * 3600]
 
-/** A list of switches: what is on is what the simulator says, a click only asks for it. */
+/** A list of switches. The simulator determines which are on; a click only requests a change. */
 class SwitchList {
   #root
   #rows = new Map()
@@ -66,7 +66,7 @@ class SwitchList {
   }
 }
 
-/** Everything that can be turned: for all chats below the list, for one chat in its heading, and what is on above the messages. */
+/** All switches: for all chats below the list, for one chat in its heading, and a notice above the messages of those that are on. */
 export class Switches {
   #all = new SwitchList(byId('all-switches'))
   #one = new SwitchList(byId('chat-switches'))
@@ -76,7 +76,7 @@ export class Switches {
   #notice = byId('switched')
 
   constructor() {
-    // As a menu does it: Escape or a click elsewhere closes it.
+    // Like a menu, it closes on Escape or a click elsewhere.
     this.#menu.addEventListener('keydown', event => {
       if (event.key !== 'Escape' || !this.#menu.open) return
       this.#menu.open = false
@@ -96,7 +96,7 @@ export class Switches {
     const names = FOR_CHAT[chat.type]
     this.#one.render(names, chat, state)
     setText(this.#menuTitle, titled(t.trouble, names.filter(name => isOn(state, name, chat)).length))
-    // Slow, refusing and swallowing for all hold here as well.
+    // Switches that are on for all chats hold here as well.
     const on = [...names, 'offline', 'loggedOut'].flatMap(name => switchOn(state, name, chat) ?? switchOn(state, name, null) ?? [])
     const titles = on.map(({ name, until }) => {
       const title = t.switches[name].name
@@ -106,7 +106,7 @@ export class Switches {
   }
 }
 
-/** The choice of how long a mute lasts. */
+/** The choice of the length of a mute. */
 function lengths(t) {
   const text = seconds => seconds < 3600 ? t.minutes(seconds / 60) : t.hours(seconds / 3600)
   return el('select', { 'class': 'switch-length', 'aria-label': t.muteLength },

@@ -1,11 +1,11 @@
 import { fetchState, openEvents } from './api.js'
 
-/** Before another attempt where the browser makes none by itself. */
+/** The wait before a new attempt if the browser makes none itself, in milliseconds. */
 const RETRY_MS = 1000
 
 /**
- * Keeps the store equal to the simulator. At every opening of the event stream the whole state is fetched; what the stream brings
- * meanwhile is held back and then applied where its seq is past that state, so that nothing is missed and nothing is there twice.
+ * Keeps the store in sync with the simulator. Whenever the event stream opens, the whole state is fetched. Events that arrive meanwhile are
+ * held, and then applied if their seq is past that state, so that no message is missed or duplicated.
  * @param {import('./store.js').Store} store
  */
 export function startSync(store) {
@@ -32,7 +32,7 @@ export function startSync(store) {
     held = []
     try {
       const snapshot = await fetchState()
-      // A later opening has begun its own fetch; this answer may lack what that one will have.
+      // The stream was opened again and has begun its own fetch; this answer may be older.
       if (mine !== generation) return
       const newest = snapshot.chats.reduce((seq, chat) => Math.max(seq, chat.messages.at(-1)?.seq ?? 0), 0)
       store.replace(snapshot)
@@ -54,7 +54,7 @@ export function startSync(store) {
     for (const kind of ['message', 'recall', 'connection', 'switches', 'refusal']) source.addEventListener(kind, event => receive(kind, event))
     source.addEventListener('error', () => {
       store.set({ online: false })
-      // EventSource reconnects by itself after a broken connection, but gives up after an HTTP error.
+      // EventSource reconnects after a broken connection, but gives up after an HTTP error.
       if (source.readyState === EventSource.CLOSED) setTimeout(open, RETRY_MS)
     })
   }

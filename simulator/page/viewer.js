@@ -1,7 +1,7 @@
 import { byId } from './dom.js'
 
 /**
- * Prepares the enlarged view of a picture. Being a modal dialog it gets Escape, the focus and its return from the browser.
+ * Prepares the enlarged view of a picture. As a modal dialog, it gets Escape and the handling of the focus from the browser.
  * @returns {(src: string, name: string) => void} opens it
  */
 export function createViewer() {
