@@ -1,9 +1,9 @@
-// The OneBot adapter never clears the timers of its calls. Where the app has ended, nobody needs them any more: the process would not end
-// before the last of them, and a call that was not answered would fail in the middle of another test.
+// The OneBot adapter never clears the timers of its calls. After an app has ended, they are useless: the process would not end before the
+// last one, and an unanswered call would fail in the middle of another test.
 
-/** How long the adapter waits for an answer in tests, in milliseconds. No other timer takes just as long. */
+/** The response timeout of the adapter in tests, in milliseconds. No other timer has this length. */
 export const responseTimeout = 2_003
-/** The same for tests in which calls stay unanswered. */
+/** The response timeout for tests in which calls stay unanswered, in milliseconds. */
 export const shortResponseTimeout = 1_003
 
 const timers = new Set<NodeJS.Timeout>()
@@ -18,9 +18,9 @@ globalThis.setTimeout = new Proxy(globalThis.setTimeout, {
 })
 
 /**
- * Says that an app has begun that may have the adapter.
+ * Registers an app that may have the adapter.
  *
- * @returns says that it has ended; the last one ends the timers
+ * @returns a function to call when the app has ended; the last call clears the timers
  */
 export function holdAdapterTimers(): () => void {
   apps++

@@ -3,14 +3,14 @@ import type { Context, Plugin } from 'koishi'
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 
-/** The adapter of a platform, as koishi.yml has it. */
+/** An adapter with its configuration, as in koishi.yml. */
 export interface AdapterEntry {
   /** The package. */
   name: string
   config: object
 }
 
-/** The types of adapters are left out: some change those of Koishi, for the whole program. */
+/** Loads an adapter without its types, because some adapters extend Koishi's types for the whole program. */
 export function loadAdapter(name: string): Plugin.Constructor<Context, object> {
   const exported: unknown = createRequire(__filename)(name)
   const { default: adapter } = fieldsOf(exported)

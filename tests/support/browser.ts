@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { chromium, type Browser } from 'playwright-core'
 
-/** The one without windows takes half the time. */
+/** The headless shell takes half the time of a full Chromium. */
 const places = [process.env.CHROMIUM_PATH, '/usr/bin/chromium-headless-shell', '/usr/bin/chromium']
 const executablePath = places.find(path => path && existsSync(path))
 const missing = 'there is no Chromium: install the Debian package "chromium-headless-shell" or "chromium", or set CHROMIUM_PATH'
 
-/** The reason to skip what needs a browser, or false: a machine without one may test everything else, CI may not. */
+/** Why tests that need a browser are skipped, or false. A machine without one can run all other tests; CI must have one. */
 export const skip = executablePath === undefined && !process.env.CI ? missing : false
 
-/** Starts a Chromium without a window that asks nothing of the internet. */
+/** Starts a headless Chromium that makes no requests to the internet of its own. */
 export function launchBrowser(): Promise<Browser> {
   assert(executablePath !== undefined, missing)
   return chromium.launch({
@@ -22,7 +22,7 @@ export function launchBrowser(): Promise<Browser> {
   })
 }
 
-/** To be run on a page before its own scripts: nothing moves, so that nothing is waited for. */
+/** A script to run before those of a page. It disables animations, so that tests need not wait for them. */
 export const still = `
   const sheet = new CSSStyleSheet()
   sheet.replaceSync('*, ::before, ::after { transition: none !important; animation: none !important }')

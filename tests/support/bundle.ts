@@ -6,7 +6,7 @@ import { temporaryFolder } from './folder'
 
 const repository = resolve(__dirname, '../..')
 
-/** As the build does it. */
+/** YAML files as JSON, as in the build. */
 const yaml: Plugin = {
   name: 'yaml',
   setup(build) {
@@ -17,8 +17,8 @@ const yaml: Plugin = {
 const bundles = new Map<string, Promise<string>>()
 
 /**
- * Makes a program of the tests one file, for as long as this process lives. From its sources it would take four times as long to start,
- * which matters where one test starts many.
+ * Bundles a program of the tests into one file, for the life of this process. From its sources, it would take four times as long to start,
+ * which matters for a test that starts many.
  *
  * @returns the file
  */
@@ -35,7 +35,7 @@ async function make(entry: string): Promise<string> {
   await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', target: 'node20', packages: 'external', sourcemap, plugins: [yaml], logLevel: 'warning' })
   // A dynamic import finds packages by their folder only.
   await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
-  // Beside the bundle, as beside that of the plugin.
+  // Next to the bundle, as for the plugin.
   await symlink(join(repository, 'src/hooks/templates'), join(folder, 'templates'))
   return outfile
 }

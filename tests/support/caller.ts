@@ -3,7 +3,7 @@ import { isObject, listOf, type JsonObject } from '../../src/lib/shape'
 import { read, type Reply, type TestRelay } from './relay'
 import { until } from './until'
 
-/** A delivery as the API shows it. */
+/** A delivery in the format of the API. */
 export interface Shown extends JsonObject {
   id: string
   state: string
@@ -11,16 +11,16 @@ export interface Shown extends JsonObject {
   attempts: number
 }
 
-/** What a test asks of a relay. */
+/** The requests that tests make. */
 export interface Caller {
   ask: (path: string, method?: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>
   /** `POST /webhook`. */
   post: (body: unknown, headers?: Record<string, string>) => Promise<Reply>
-  /** Sends something later, and gives the ID of its delivery. */
+  /** Posts a deferred message and returns the ID of its delivery. */
   accept: (body: object) => Promise<string>
   show: (id: string) => Promise<Shown>
   list: (query?: string) => Promise<Shown[]>
-  /** Resolves when the delivery is in this state, or one of these. */
+  /** Resolves when the delivery is in one of these states. */
   reaches: (id: string, ...states: string[]) => Promise<Shown>
 }
 

@@ -12,8 +12,8 @@ export const chat = { kind: 'group', id: '1' } as const
 export const lane = 'onebot:1/group:1'
 
 /**
- * What becomes of a call: it arrives after so many milliseconds, or never; it is answered after so many, or never. The answer is a yes
- * where it arrives, otherwise this failure.
+ * The course of a call: after how many milliseconds it arrives, or never, and after how many it is answered, or never. The answer is a
+ * success if the call arrives, and otherwise `error`.
  */
 export interface Fate {
   arrives?: number
@@ -30,12 +30,12 @@ export const fates = {
   lost: { arrives: 0 },
 } as const satisfies Record<string, Fate>
 
-/** The platform wants no calls for so many milliseconds. */
+/** A call that the platform refuses because of a rate limit of `after` milliseconds. */
 export function limited(after: number, scope: Limit['scope'] = 'chat'): Fate {
   return { answered: 10, error: new SendError('unsent', 'too many', { causeId: 'rate-limited', limit: { scope, after } }) }
 }
 
-/** A platform with one account, on which calls meet their fates one after another, and then succeed. */
+/** A platform with one account. Each call takes the next fate; without one it succeeds. */
 export class TestPort implements Port {
   readonly calls: { text: string, at: number }[] = []
   readonly entries: { id: string, text: string, time: number }[] = []
@@ -45,32 +45,32 @@ export class TestPort implements Port {
   takesFiles = true
   longestText = Infinity
   recallableFor = Infinity
-  /** Whether a message that is there can be changed, and whether one can answer another. */
+  /** Whether the platform can edit messages, and whether it supports replies. */
   canUpdate = false
   canAnswer = true
-  /** The messages that it was asked to take back, and what becomes of that. */
+  /** The messages that the relay recalled, and the outcome of recalls. */
   readonly recalls: string[] = []
   recallFate: 'done' | 'refused' | 'silent' = 'done'
-  /** For how long after the first call that arrived a further one makes no second message, in milliseconds. */
+  /** For how long after the first arrival a repeated call creates no second message, in milliseconds. */
   idempotentFor: number | undefined
-  /** Whether questions for the history get no answer. */
+  /** Whether requests for the history stay unanswered. */
   isHistorySilent = false
-  /** What the platform says when it is asked whether the chat is closed. */
+  /** The platform's answer to whether the chat is closed. */
   chat: Closure | 'open' | undefined
-  /** How long that takes, in milliseconds. */
+  /** The time of that answer, in milliseconds. */
   chatTakes = 0
-  /** How long a message with files takes before it can be called for, in milliseconds. */
+  /** How long a message with files loads them before its call, in milliseconds. */
   filesTake = 0
-  /** How often files were begun to be read. */
+  /** How often the loading of files was started. */
   reads = 0
-  /** The ID of a target that its name does not have any more. */
+  /** The ID of a target that its name no longer resolves to. */
   goneTarget: string | undefined
-  /** The platform reports that the chat is closed, or open. */
+  /** Reports that the chat is closed or open. */
   tellOfChat: (closure: Closure | 'open') => void = () => undefined
-  /** Why it is not online. */
+  /** The reason why the account is offline. */
   cause: string | undefined
   private isOnline = true
-  /** Messages by what the relay calls them, and when they were called for. */
+  /** The messages that have arrived, by the relay's name for them, with the time of their call. */
   private readonly arrived = new Map<string, { id: string, at: number }>()
   private readonly watches = new Set<Parameters<Port['onHealth']>[0]>()
 
@@ -137,7 +137,7 @@ export class TestPort implements Port {
     return Promise.resolve()
   }
 
-  /** @param changed the message that becomes these items */
+  /** @param changed the message that is edited to these items */
   private message(items: readonly LoadedItem[], name: string, changed?: string): Message {
     const text = items.map(item => item.type === 'text' ? item.text : item.type === 'reply' ? `reply ${item.messageId}` : item.type).join('+')
     const idempotentFor = changed === undefined ? this.idempotentFor : Infinity
@@ -148,7 +148,7 @@ export class TestPort implements Port {
     }
     return {
       likeness: text,
-      // What `begin` throws is a rejection.
+      // `async`, so that an exception of `begin` becomes a rejection.
       send: async begin => {
         if (this.filesTake > 0 && items.some(({ type }) => type === 'file')) await (ready ??= prepare())
         return this.send(text, begin, name, changed)
@@ -187,12 +187,12 @@ export class TestPort implements Port {
   }
 }
 
-/** A journal that outlives relays, and gives no answers when a test wants it so. */
+/** A journal that outlives relays and, if a test wants, does not answer. */
 export class TestJournal implements Journal {
   readonly isDurable = true
-  /** Whether its process was killed: it writes nothing more. */
+  /** Whether the process was killed. The journal then writes nothing more. */
   isDead = false
-  /** Whether statements get no answer, although they are carried out. */
+  /** Whether statements are executed without an answer. */
   isAway = false
   private owner = 0
 
@@ -217,7 +217,7 @@ export class TestJournal implements Journal {
   }
 
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
-    // What is filled in later is not written yet.
+    // Copies the delivery, because fields that are set later are not in the journal yet.
     if (!this.isDead) this.rows.set(delivery.id, { delivery: { ...delivery, results: [...delivery.results] }, items, owner: this.owner })
   }
 
@@ -233,7 +233,7 @@ export class TestJournal implements Journal {
     return this.answer(() => this.rows.get(id)?.items)
   }
 
-  /** IDs are made by the time of the machine: what is old is told by the time of the test. */
+  /** IDs contain the machine's time, so that age is judged by `createdAt`, the time of the test. */
   list({ since = 0, ...filter }: ListFilter): Promise<Delivery[]> {
     return this.answer(() => {
       const found = [...this.rows.values()].filter(({ delivery }) => matches(delivery, filter) && delivery.createdAt >= since)
@@ -278,22 +278,22 @@ function copyOf(delivery: Delivery | undefined): Delivery | undefined {
 
 type Changes = Partial<RelayOptions['policy'] & RelayOptions['lane'] & Pick<RelayOptions, 'longText'>> & { isDurable?: boolean, isStandIn?: boolean }
 
-/** The core with a platform, in simulated time. */
+/** The core with a test platform, in simulated time. */
 export class Core {
   readonly clock = new SimulatedClock()
   readonly port = new TestPort(this.clock)
   journal = new TestJournal()
-  /** What became of each submission, in the order in which that was known. */
+  /** The outcomes of submissions, in the order in which they became known. */
   readonly log: string[] = []
-  /** What was warned of. */
+  /** The warnings of the log. */
   readonly warnings: string[] = []
-  /** What was logged besides. */
+  /** Log lines other than warnings. */
   readonly notes: string[] = []
   private shared = new Shared(this.clock)
   private owner = 0
-  /** Whether nothing more begins that nobody waits for. */
+  /** Draining: start no background work. */
   isStopping = false
-  /** Since when the last digest says that its messages are. */
+  /** The start of the period of the last digest. */
   digestSince: number | undefined
   relay: Relay
 
@@ -301,14 +301,14 @@ export class Core {
     this.relay = this.start()
   }
 
-  /** One whose relay has taken over its journal. */
+  /** A core whose relay has taken over its journal. */
   static async ready(changes?: Changes): Promise<Core> {
     const core = new Core(changes)
     await core.run()
     return core
   }
 
-  /** The process is killed, and another one begins: only what the journal has is left. */
+  /** Kills the process and starts another. Only the journal remains. */
   restart(): Relay {
     this.shared = new Shared(this.clock)
     this.journal.isDead = true
@@ -316,7 +316,7 @@ export class Core {
     return this.start()
   }
 
-  /** Another relay, as after a reload of the plugin. */
+  /** Starts another relay in the same process, as a reload of the plugin does. */
   start(): Relay {
     const { clock, port, changes: { isDurable = true, isStandIn = false, ...changes } } = this
     const interval = changes.interval ?? 0
@@ -347,7 +347,7 @@ export class Core {
     return this.relay
   }
 
-  /** Submits a text, or several items; what becomes of it goes to the log under its text. */
+  /** Submits a text or several items. The outcome is logged under the text. */
   submit(text: string, more: Partial<Omit<Submission, 'request'> & MessageRequest> = {}): Promise<Submitted> {
     const { items = [{ type: 'text', text }], mode = 'single', target = chat, bot = {}, expiresIn, urgent, sendAt, thread, threadMode, policy, route, ...submission } = more
     const flow = { urgent, sendAt, thread, threadMode, policy, route }
@@ -375,7 +375,7 @@ export class Core {
     return this.port.calls.map(({ text }) => text)
   }
 
-  /** The states of all deliveries in the journal, by their order. */
+  /** The states of all deliveries in the journal, in their order. */
   get states(): string[] {
     return [...this.journal.rows.values()].map(({ delivery }) => delivery).sort((a, b) => a.seq - b.seq).map(({ state }) => state)
   }

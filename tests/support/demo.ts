@@ -14,7 +14,7 @@ import { addForward } from './onebot'
 import { startRelay, type TestRelay } from './relay'
 import { until } from './until'
 
-/** A bot with the console that looks as if it had worked for a month. */
+/** A bot with the console, with the data of a month's work. */
 export interface Demo {
   relay: TestRelay
   /** The address of the console. */
@@ -27,7 +27,7 @@ const hour = 60 * minute
 const day = 24 * hour
 const bot = 'onebot:10000'
 
-/** What the callers of the demo send, in both languages. */
+/** The messages of the demo's callers, in both languages. */
 const messages = {
   'en-US': {
     groups: ['Builds', 'Operations', 'Website', 'Night shift', 'Home'],
@@ -63,7 +63,7 @@ const messages = {
   },
 } as const
 
-/** The reasons of what did not arrive, as the platform and the relay give them. */
+/** The reasons of failed deliveries, in the words of the platform and the relay. */
 const failures: readonly [state: State, error: RelayError][] = [
   ['failed', new RelayError('refused', 'the bot is muted in this group (platform: "EventChecker Failed: result 120")')],
   ['failed', new RelayError('refused', 'the platform could not read or upload the file (platform: "rich media transfer failed")')],
@@ -72,9 +72,9 @@ const failures: readonly [state: State, error: RelayError][] = [
 ]
 
 /**
- * Starts one.
+ * Starts a demo.
  *
- * @param records how many records it has of the last 24 hours; each of the 29 days before has about as many
+ * @param records the number of records of the last 24 hours; each of the 29 days before has about as many
  */
 export async function startDemo(language: keyof typeof messages, page: string, records = 400): Promise<Demo> {
   const { groups, texts, held, paused, waiting } = messages[language]
@@ -152,7 +152,7 @@ function databaseOf(app: Context): Context['database'] {
   return database
 }
 
-/** Moves what has ended so far into the past, each by so many minutes; the oldest is the first. */
+/** Moves the deliveries that have ended into the past, each by its number of minutes, in the order of their creation. */
 async function backdate({ app }: TestRelay, minutes: readonly number[]): Promise<void> {
   const database = databaseOf(app)
   const start = Date.now() - 2 * minute
@@ -175,7 +175,10 @@ async function backdate({ app }: TestRelay, minutes: readonly number[]): Promise
   }
 }
 
-/** Deliveries as they are over a month: fewer at night and at the weekend, few that fail. The same each time but for the present. */
+/**
+ * Plausible deliveries of a month: fewer at night and at weekends, and few failures. Apart from the present time, they are the same in each
+ * run.
+ */
 function plausible(now: number, aDay: number, texts: readonly (readonly [string, string, string, string])[]): Delivery[] {
   let seed = 20
   const random = (): number => {
@@ -190,7 +193,7 @@ function plausible(now: number, aDay: number, texts: readonly (readonly [string,
     const count = Math.round(Math.max(0.01, share) * aDay * (0.7 + 0.6 * random()))
     for (let index = 0; index < count; index++) {
       const createdAt = time + random() * hour
-      // The newest are those that were really sent, of which the pictures show one.
+      // The newest deliveries are those that were really sent, one of which is in the screenshots.
       if (createdAt > now - 15 * minute) continue
       const [door, caller, target, msg] = texts[Math.floor(random() * texts.length)] ?? ['webhook', 'ci', 'group:123456', '']
       const failure = random() < 0.025 ? failures[Math.floor(random() * failures.length)] : undefined
@@ -232,7 +235,7 @@ function record({ createdAt, door, caller, target, msg, took, failure }: Past): 
   }
 }
 
-/** A curve that rises, as PNG. */
+/** A rising curve, as PNG. */
 function picture(): Buffer {
   const [width, height] = [320, 120]
   const raw = Buffer.alloc(height * (1 + width * 3), 255)
@@ -261,7 +264,7 @@ function picture(): Buffer {
   return Buffer.concat([signature, chunk('IHDR', head), chunk('IDAT', deflateSync(raw)), chunk('IEND', Buffer.alloc(0))])
 }
 
-/** CRC-32, as PNG has it. */
+/** CRC-32, as in PNG. */
 function crc(data: Buffer): number {
   let value = ~0
   for (const byte of data) {

@@ -8,7 +8,7 @@ process.once('exit', () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-/** A folder that is removed when this process ends: what a test has started may write to it until then. */
+/** A folder that is removed when this process ends, because programs started by a test may write to it until then. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'relay-test-'))
   folders.push(folder)

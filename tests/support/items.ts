@@ -1,7 +1,7 @@
 import type { Target } from '../../src/message/model'
 import type { LoadedItem } from '../../src/platform/port'
 
-/** A group and a user that each simulator knows. */
+/** A group and a user that exist in every simulator. */
 export const group: Target = { kind: 'group', id: '123456' }
 export const friend: Target = { kind: 'private', id: '10001' }
 

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { Server } from 'node:net'
 import type { TestContext } from 'node:test'
 
-/** Has a server listen on a free port of 127.0.0.1, and gives the port. */
+/** Makes a server listen on a free port of 127.0.0.1, and returns the port. */
 export async function listen(server: Server): Promise<number> {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const address = server.address()

@@ -7,45 +7,45 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** `docs/openapi.yaml`, as text and read. */
+/** `docs/openapi.yaml`, as text and parsed. */
 export const source = readFileSync(join(__dirname, '../../docs/openapi.yaml'), 'utf8')
 export const document = read()
 
 /** The methods that a path of the document may have. */
 export const methods = ['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'trace'] as const
 
-/** An object of the document, and the JSON pointer that leads to it. */
+/** An object in the document, and the JSON pointer to it. */
 export interface Place {
   pointer: string
   value: JsonObject
 }
 
-/** What a path of the plugin answered. */
+/** An answer of the plugin. */
 interface Answer {
   method: string
   /** The route in the router's syntax, with the prefix of the plugin. */
   route: string
   status: number
   headers: ReadonlyMap<string, string>
-  /** As it was sent; empty where no text was sent. */
+  /** The raw body; empty if no text was sent. */
   body: string
 }
 
-// What HTTP itself and Koa add to any answer.
+// Headers that HTTP and Koa add to any answer.
 const commonHeaders = new Set(['content-type', 'content-length', 'connection', 'date', 'keep-alive', 'transfer-encoding', 'vary'])
 
-/** What a path answers to a method that it does not have, and that the document can therefore not describe as an operation of it. */
+/** Answers to a method that a path does not support. The document cannot describe them, because there is no operation. */
 const otherMethods: Readonly<Record<number, string>> = { 401: 'Unauthorized', 405: 'MethodNotAllowed', 500: 'InternalError', 503: 'Stopping' }
 
-/** Problems found since they were last asked for, each once. */
+/** The problems found since the last `assertConforming`, each once. */
 const problems = new Set<string>()
 
 const validators = new Map<string, ValidateFunction>()
 let ajv: Ajv2020 | undefined
 
 /**
- * Has every answer that the routes of this app give compared with the document, from within its server, so that it does not matter
- * who asks and how. It has to be called before the plugin is loaded. `assertConforming` tells what was found.
+ * Compares every answer of this app's routes with the document. This happens inside the server, so that every client is covered. Must be
+ * called before the plugin is loaded; `assertConforming` reports the problems.
  */
 export function watchAnswers(app: Context): void {
   app.inject(['server'], ({ server }) => {
@@ -57,14 +57,13 @@ export function watchAnswers(app: Context): void {
       const answer = { method, route: String(context._matchedRoute), status, headers, body: typeof body === 'string' ? body : '' }
       for (const problem of problemsOf(answer)) problems.add(problem)
     }
-    // Otherwise the server would read the body of every request before it is handled.
+    // Without this, the server would read the body of every request before it is handled.
     server.use(Object.assign(watch, { [Symbol.for('noParseBody')]: true }))
   })
 }
 
 /**
- * Compares the body of a request to send with the document, where all that it asks for was sent: a description that takes less than the
- * relay does would keep callers from using it.
+ * Compares the body of a fully successful send with the document. A schema stricter than the relay would make callers avoid valid requests.
  */
 export function watchRequest(path: string, body: unknown, { headers }: Response): void {
   if (!path.endsWith('/webhook') || typeof body !== 'string' || headers.get('relay-outcome') !== 'sent') return
@@ -73,14 +72,14 @@ export function watchRequest(path: string, body: unknown, { headers }: Response)
   }
 }
 
-/** Fails with what does not conform to the document, of all that was watched since it was last called. */
+/** Fails if any watched answer or request since the last call does not conform to the document. */
 export function assertConforming(): void {
   const found = [...problems]
   problems.clear()
   assert.equal(found.length, 0, `not as docs/openapi.yaml has it:\n${found.join('\n')}`)
 }
 
-/** What of an answer does not conform to the document; nothing for routes that are not in it. */
+/** The differences between an answer and the document; none for undocumented routes. */
 function problemsOf({ method, route, status, headers, body }: Answer): string[] {
   const path = documentedPath(route)
   if (path === undefined) return []
@@ -94,7 +93,7 @@ function problemsOf({ method, route, status, headers, body }: Answer): string[] 
 }
 
 /**
- * What of a JSON value does not conform to the schema at this place.
+ * The differences between a JSON value and the schema at a place of the document.
  *
  * @param pointer JSON pointer into the document
  */
@@ -104,7 +103,7 @@ export function schemaProblems(pointer: string, value: unknown): string[] {
   return (validate.errors ?? []).map(({ instancePath, message = '', params }) => `${instancePath || 'it'} ${message} ${JSON.stringify(params)}`)
 }
 
-/** The object at the end of this way through the document, past references; `undefined` where there is none. */
+/** The object at this path of the document, with references resolved; `undefined` if there is none. */
 export function placeOf(...keys: readonly string[]): Place | undefined {
   let place: Place | undefined = { pointer: '', value: document }
   for (const key of keys) {
@@ -121,7 +120,7 @@ export function documentedPaths(): string[] {
   return Object.keys(placeOf('paths')?.value ?? {})
 }
 
-/** The path of the document that is this route of the router, which may have a prefix. */
+/** The documented path of a route of the router, which may have a prefix. */
 export function documentedPath(route: string): string | undefined {
   const path = route.replace(/:(\w+)\??/g, '{$1}')
   return documentedPaths().find(known => path.endsWith(known))
@@ -140,17 +139,17 @@ function headerProblems(response: Place, headers: Answer['headers']): string[] {
   ]
 }
 
-/** A header as its schema means it: a number where that asks for one. */
+/** A header in the type of its schema: a number if the schema demands one. */
 function headerValue({ schema }: JsonObject, text: string): unknown {
   return isObject(schema) && schema.type === 'integer' && /^\d+$/.test(text) ? Number(text) : text
 }
 
 function bodyProblems(response: Place, headers: Answer['headers'], body: string): string[] {
   const contents = fieldsOf(response, 'content')
-  // The answer to HEAD has the headers of a body, and none.
+  // The answer to HEAD has the headers of a body, but no body.
   if (contents.length === 0) return []
   const type = headers.get('content-type')?.split(';', 1).join('') ?? 'no type'
-  // Whatever was uploaded has the type that it came with (OpenAPI 3.1, "Media Type": a range of types).
+  // A download has the type that was uploaded (OpenAPI 3.1, "Media Type": a range of types).
   const [, content] = contents.find(([name]) => name === type || name === '*/*') ?? []
   if (!content) return [`${type} is not documented`]
   if (content.value.schema === undefined) return []
@@ -161,7 +160,7 @@ function bodyProblems(response: Place, headers: Answer['headers'], body: string)
   }
 }
 
-/** The objects in a field of an object, past references. */
+/** The objects in a field of an object, with references resolved. */
 export function fieldsOf(place: Place, field: string): [name: string, place: Place][] {
   const fields = place.value[field]
   if (!isObject(fields)) return []
@@ -179,7 +178,7 @@ function follow(place: Place): Place | undefined {
 
 function validatorOf(place: string): ValidateFunction {
   ajv ??= createAjv()
-  // What many places refer to is compiled once.
+  // A schema that several places refer to is compiled once.
   const pointer = placeOf(...place.slice(1).split('/').map(unescape))?.pointer ?? place
   let validate = validators.get(pointer)
   if (!validate) {
@@ -190,10 +189,10 @@ function validatorOf(place: string): ValidateFunction {
 }
 
 function createAjv(): Ajv2020 {
-  // Whether the schemas are valid themselves is for one test to check: it would take as long again.
+  // Another test validates the schemas themselves; that would take as long again.
   const created = new Ajv2020({ meta: false, validateSchema: false, allErrors: true, allowUnionTypes: true, strictTypes: false })
   addFormats(created)
-  // The document itself is no schema, but holds them.
+  // The document is not a schema itself, but contains some.
   created.addVocabulary(Object.keys(document))
   created.addSchema(document, 'openapi.yaml')
   return created

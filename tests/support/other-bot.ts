@@ -20,15 +20,15 @@ class OtherEncoder extends MessageEncoder {
   }
 }
 
-/** A bot of a platform beside OneBot, as adapters make them: always online, and unless told otherwise it delivers each message. */
+/** A bot of a platform other than OneBot, as adapters create them. It is always online, and by default it delivers each message. */
 export class OtherBot extends Bot {
   static override MessageEncoder = OtherEncoder
 
   readonly sent: { channelId: string, elements: h[] }[] = []
-  /** What the next sends do instead of delivering. */
+  /** What the next sends do instead of delivering their message. */
   failures: (() => Promise<void>)[] = []
   calls = 0
-  /** Whether each element becomes a message of its own, as on platforms that cannot mix text and pictures. */
+  /** Whether each element becomes its own message, as on platforms that cannot mix text and pictures. */
   divides = false
 
   constructor(ctx: Context, config: { platform?: string, selfId?: string }) {
@@ -51,7 +51,7 @@ export class OtherBot extends Bot {
     return `${this.selfId}-${this.sent.push(sent)}`
   }
 
-  /** Makes it one that was never used. */
+  /** Restores the initial state. */
   reset(): void {
     this.sent.length = 0
     Object.assign(this, { failures: [], calls: 0, divides: false, hidden: false })
@@ -59,7 +59,7 @@ export class OtherBot extends Bot {
   }
 }
 
-/** The one of an app with this ID. */
+/** The bot of an app with this ID. */
 export function otherBot({ app }: { app: Context }, selfId = 'me'): OtherBot {
   const bot = app.bots.find(each => each.selfId === selfId)
   assert(bot instanceof OtherBot)

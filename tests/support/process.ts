@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Ends a process that was started here, and waits until it is gone and its output read. Nothing happens when it has ended. */
+/** Ends a process of a test, and waits until it has exited and its output has been read. Does nothing if it has ended already. */
 export async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const closed = once(child, 'close')
@@ -12,8 +12,8 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM
 }
 
 /**
- * A port that is free, and that no connection and nobody who lets the system choose is given meanwhile: those are from 32768 on
- * (`net.ipv4.ip_local_port_range` of Linux; 49152 on other systems).
+ * A free port that the system does not assign meanwhile, to a connection or to a server that lets the system choose: it assigns ports from
+ * 32768 on (`net.ipv4.ip_local_port_range` of Linux; 49152 on other systems).
  */
 export async function freePort(): Promise<number> {
   for (;;) {

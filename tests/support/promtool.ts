@@ -3,14 +3,14 @@ import { existsSync } from 'node:fs'
 
 const executable = '/usr/bin/promtool'
 
-/** The reason to skip, or false. A machine without promtool may test everything else; CI may not. */
+/** Why tests are skipped, or false. A machine without promtool can run all other tests; CI must have it. */
 export const missing: string | false = existsSync(executable) || process.env.CI ? false : 'there is no promtool: apt-get install prometheus'
 
 /**
  * Runs Prometheus' own tool.
  *
- * @param input what it reads from its standard input
- * @returns its exit code, and all that it says
+ * @param input its standard input
+ * @returns its exit code, and all of its output
  */
 export function promtool(args: readonly string[], input = ''): Promise<{ code: number, text: string }> {
   return new Promise(resolve => {

@@ -16,39 +16,39 @@ import { addForward } from './onebot'
 import { assertConforming, watchAnswers, watchRequest } from './openapi'
 import { until } from './until'
 
-/** The key of every relay that a test starts. */
+/** The key of every relay of the tests. */
 export const apiKey = 'a-key-for-tests'
 
 export interface RelayOptions {
   config?: relay.Config
-  /** Unlike a platform, the test's simulator creates the chats that a test writes to, unless told not to. */
+  /** Unlike a platform, the test's simulator creates the chats that a test writes to, unless this says otherwise. */
   simulator?: SimulatorOptions
-  /** More for the app, before the relay is loaded. */
+  /** Runs with the app before the relay is loaded. */
   setup?: (app: Context) => void
 }
 
 /**
- * A relay in a Koishi app of its own, connected by the real adapter to a simulator of its own. Whatever it answers has to conform to
- * docs/openapi.yaml: otherwise `request`, `read` or `stop` fails.
+ * A relay in its own Koishi app, connected through the real adapter to its own simulator. `request`, `read` and `stop` fail if an answer
+ * does not conform to docs/openapi.yaml.
  */
 export interface TestRelay {
   app: Context
   simulator: Simulator
-  /** Address without a slash at its end. */
+  /** The address without a trailing slash. */
   url: string
   /** Folder of uploads. */
   uploadDir: string
   /** Every line logged since the start, without its time. */
   logs: readonly string[]
-  /** A request with the key. */
+  /** Sends a request with the key. */
   request: (path: string, init?: RequestInit) => Promise<Response>
   /** `POST /webhook` with this body. */
   send: (body: unknown, headers?: Record<string, string>) => Promise<Reply>
-  /** Unloads the relay and leaves the rest of the app as it is. */
+  /** Unloads the relay; the rest of the app stays. */
   unload: () => void
-  /** Unloads the relay, and loads it again with this, after so many milliseconds or at once. */
+  /** Unloads the relay and loads it again, with this configuration, after this many milliseconds or at once. */
   reload: (config?: relay.Config, after?: number) => Promise<void>
-  /** Gives the relay another configuration, as an edit on Koishi's config page does. It only has an effect when something differs. */
+  /** Updates the configuration, as an edit on Koishi's config page does. Without a difference it has no effect. */
   update: (config: relay.Config) => Promise<void>
   stop: () => Promise<void>
 }
@@ -60,12 +60,12 @@ export async function relayFor(t: TestContext, options?: RelayOptions): Promise<
   return relay
 }
 
-/** A relay for the tests of a file, to be used once they run. */
+/** A relay for the tests of a file. It may be used once they run. */
 export function useRelay(options?: RelayOptions): TestRelay {
   return useStarted(() => startRelay(options))
 }
 
-/** What has arrived at such a relay, and the faults of its platform, are cleared after each test. */
+/** A relay that is shared by the tests of a file. After each test, its platform's ledger and faults are cleared. */
 export function useStarted<Relay extends TestRelay>(start: () => Promise<Relay>): Relay {
   let started: Relay | undefined
   const relay = (): Relay => {
@@ -83,7 +83,7 @@ export function useStarted<Relay extends TestRelay>(start: () => Promise<Relay>)
   return new Proxy({} as Relay, { get: (_, name): unknown => Reflect.get(relay(), name) })
 }
 
-/** An answer, read. */
+/** A parsed answer. */
 export interface Reply {
   status: number
   headers: Headers
@@ -93,7 +93,7 @@ export interface Reply {
   data: JsonObject
 }
 
-/** Starts one; resolves when the bot is online and the server listens. */
+/** Starts a relay; resolves when the bot is online and the server listens. */
 export async function startRelay(options: RelayOptions = {}): Promise<TestRelay> {
   const { config = {}, simulator: simulatorOptions, setup } = options
   const simulator = await Simulator.start({ anyTarget: true, ...simulatorOptions })
@@ -114,7 +114,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
   ]
   watchAnswers(app)
   setup?.(app)
-  // Nothing settles later than a call times out, so that tests end.
+  // The shortest possible settle time, so that tests end.
   const defaults = { apiKey, chatSettleTime: 0.001, uploadDir, dataDir: join(folder, 'data') }
   let fork = app.plugin(relay, Object.assign({}, defaults, config))
   await app.start()
@@ -161,7 +161,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
   }
 }
 
-/** Reads an answer, which must be an envelope. */
+/** Parses an answer, which must be an envelope. */
 export async function read(response: Response): Promise<Reply> {
   assertConforming()
   assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
@@ -179,7 +179,7 @@ function isEnvelope(value: unknown): value is Reply['body'] {
     && 'msg' in value && typeof value.msg === 'string' && 'data' in value
 }
 
-/** Asks with this key, and not with the one that all tests have. */
+/** Sends a request with this key instead of the tests' own. */
 export async function askAs({ url }: Pick<TestRelay, 'url'>, key: string, method: string, path: string, body?: unknown): Promise<Reply> {
   return read(await fetch(url + path, { method, headers: { 'x-api-key': key }, ...body !== undefined && { body: JSON.stringify(body) } }))
 }

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-// Makes the monotonic clock of this process one that can run faster. Nothing that waits for a timer comes earlier by that, but what is done
-// each second is done sooner.
+// Makes the monotonic clock of this process one that can be advanced. Timers do not fire earlier, but intervals of a second are shortened.
 
 const real = performance.now.bind(performance)
 let offset = 0
@@ -14,7 +13,7 @@ globalThis.setInterval = new Proxy(globalThis.setInterval, {
   ),
 })
 
-/** Waits for a condition while the clock runs: by so many milliseconds each time that the condition is looked at. */
+/** Waits for a condition, and advances the clock by `step` milliseconds before each check. */
 export async function untilPassing(step: number, what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
   const end = real() + 10_000
   while (!await condition()) {

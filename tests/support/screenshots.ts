@@ -1,5 +1,5 @@
-// Takes the pictures of the page in Koishi's console: every tab in both languages, light and dark, on a desktop and on a phone.
-// Usage: npm run screenshots [folder] [words in the names of the pictures wanted]
+// Takes the screenshots of the page in Koishi's console: every tab in both languages, light and dark, on a desktop and on a phone.
+// Usage: npm run screenshots [folder] [words in the names of the screenshots]
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -10,14 +10,14 @@ const [folder = 'docs/images', ...words] = process.argv.slice(2)
 const root = resolve(__dirname, '../..')
 
 interface Look { locale: 'zh-CN' | 'en-US', width: number, height: number, colorScheme: 'light' | 'dark' }
-/** In what each tab is shown. Their names end those of the pictures. */
+/** The variants of each screenshot. Their names end the names of the files. */
 const looks: Readonly<Record<string, Look>> = {
   'zh': { locale: 'zh-CN', width: 1280, height: 860, colorScheme: 'light' },
   'zh-dark': { locale: 'zh-CN', width: 1280, height: 860, colorScheme: 'dark' },
   'zh-phone': { locale: 'zh-CN', width: 360, height: 760, colorScheme: 'light' },
   'en': { locale: 'en-US', width: 1280, height: 860, colorScheme: 'light' },
 }
-/** What is done on each tab before its picture is taken. */
+/** What happens on each tab before its screenshot. */
 const scenes: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   overview: async page => {
     await page.locator('.relay-bar').nth(20).waitFor()
@@ -74,5 +74,5 @@ async function shoot(browser: Browser, { url }: Demo, { scene, act, look, name }
   await context.close()
 }
 
-// The adapter keeps timers.
+// The adapter's timers would keep the process alive.
 void main().then(() => process.exit())

@@ -1,11 +1,11 @@
 import type { Clock } from '../../src/relay/clock'
 import { Timeline } from '../simulation/clock'
 
-/** A clock that goes on only when a test lets it. Everything that is due at a time runs before the next timer does. */
+/** A clock that only a test advances. Everything that is due at a time runs before the next timer fires. */
 export class SimulatedClock implements Clock {
   private readonly timeline = new Timeline()
 
-  /** @param offset what the machine's clock shows at first, in milliseconds since the epoch */
+  /** @param offset the initial time of the machine's clock, in milliseconds since the epoch */
   constructor(private offset = Date.UTC(2026, 10, 23)) {}
 
   now(): number {
@@ -20,12 +20,12 @@ export class SimulatedClock implements Clock {
     return this.timeline.at(this.timeline.now + ms, callback)
   }
 
-  /** Sets the machine's clock forward, or back; so does a sleep of the machine. */
+  /** Sets the machine's clock forward or back, as a sleep of the machine does. */
   step(ms: number): void {
     this.offset += ms
   }
 
-  /** Lets so many milliseconds pass. */
+  /** Advances the time by `ms`. */
   async run(ms: number): Promise<void> {
     const end = this.timeline.now + ms
     await this.pass(end)
@@ -33,17 +33,17 @@ export class SimulatedClock implements Clock {
   }
 
   /**
-   * Lets time pass until a condition holds.
+   * Advances the time until a condition holds.
    *
    * @param limit in milliseconds
-   * @throws when it does not hold by then
+   * @throws when the condition does not hold by then
    */
   async runUntil(what: string, condition: () => boolean, limit = 60_000): Promise<void> {
     await this.pass(this.timeline.now + limit, condition)
     if (!condition()) throw new Error(`${limit} ms passed in vain until ${what}`)
   }
 
-  /** @throws what a timer threw */
+  /** @throws the error of a timer */
   private async pass(end: number, isDone?: () => boolean): Promise<void> {
     await this.timeline.run(end, isDone)
     for (const error of this.timeline.thrown) throw error

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * Waits until a condition holds. What takes longer than a second is looked at less often: a look may be a request.
+ * Waits until a condition holds. After a second it is checked less often, because a check may be a request.
  *
  * @param timeout in milliseconds
- * @throws when it does not hold in time
+ * @throws when the condition does not hold in time
  */
 export async function until(what: string, condition: () => boolean | Promise<boolean>, timeout = 10_000): Promise<void> {
   const start = performance.now()

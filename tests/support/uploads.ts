@@ -11,7 +11,7 @@ import { serve } from './listen'
 
 export const boundary = 'the-boundary'
 
-/** Everything below a directory, sorted; empty when it is missing. */
+/** Everything below a directory, sorted; empty if the directory is missing. */
 export async function tree(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { recursive: true }).catch(() => [])
   return entries.sort()
@@ -24,13 +24,13 @@ export interface Answer {
   text: string
 }
 
-/** A server that stores uploads, discards what is left of a refused one, and tells what became of it. */
+/** A server that stores uploads, discards the rest of a refused one, and records the outcomes. */
 export async function startServer(t: TestContext, limits: Partial<ReceiveLimits> = {}, stop?: AbortSignal) {
   const directory = join(temporaryFolder(), 'uploads')
   const store = new UploadStore(directory)
   const outcomes: (string[] | Error)[] = []
   const requests: IncomingMessage[] = []
-  /** Whether each refused request was left for its caller to discard. */
+  /** Whether each refused request was left to its caller to discard. */
   const left: boolean[] = []
   const url = await serve(t, (request, response) => {
     requests.push(request)
@@ -51,10 +51,10 @@ export async function startServer(t: TestContext, limits: Partial<ReceiveLimits>
   return { port: Number(new URL(url).port), directory, store, outcomes, requests, left }
 }
 
-/** A connection that sends exactly the bytes it is told to. */
+/** A connection that sends raw bytes. */
 export function connect(t: TestContext, port: number) {
   const socket = connectSocket(port, '127.0.0.1')
-  // Heads and bodies are written apart, and Nagle's algorithm would hold each body back.
+  // Heads and bodies are written separately, and Nagle's algorithm would delay each body.
   socket.setNoDelay(true).on('error', () => undefined)
   t.after(() => socket.destroy())
   let received = ''
@@ -82,7 +82,7 @@ export function connect(t: TestContext, port: number) {
     }
   }
 
-  /** Sends a whole request; `length` announces another length than that of the body. */
+  /** Sends a whole request. `length` overrides the announced length of the body. */
   async function post(body: Buffer | string, { type = `multipart/form-data; boundary=${boundary}`, length = Buffer.byteLength(body) } = {}) {
     socket.write(head(type, `Content-Length: ${length}`))
     socket.write(body)
@@ -97,7 +97,7 @@ export function head(type: string, ...headers: string[]): string {
 }
 
 export interface Part {
-  /** Lines of the head; `file` is short for a Content-Disposition with this name. */
+  /** Header lines; `file` adds a Content-Disposition with this name. */
   headers?: string[]
   file?: string
   content?: Buffer | string
