@@ -2,31 +2,31 @@ import type { Clock } from '../../src/relay/clock'
 
 interface Event {
   readonly time: number
-  /** Events of the same time happen in the order in which they were planned. */
+  /** Events of the same time run in the order in which they were scheduled. */
   readonly order: number
   callback: (() => void) | undefined
 }
 
-/** The beginning of each schedule, in milliseconds since the epoch. */
+/** The start of every schedule, in milliseconds since the epoch. */
 const epoch = Date.UTC(2026, 10, 20)
 
-/** How many events happen in a turn of the event loop. */
+/** How many events share a turn of the event loop. */
 const eventsOfTurn = 100
 
-/** Simulated time, in milliseconds from the beginning of a schedule, and everything that is going to happen. */
+/** Simulated time, in milliseconds since the start of a schedule, and all future events. */
 export class Timeline {
   now = 0
-  /** What callbacks threw: in a real process nothing would have caught it. */
+  /** The errors that callbacks threw. A real process would not have caught them. */
   readonly thrown: unknown[] = []
   private readonly heap: Event[] = []
   private count = 0
 
-  /** The time of day where every clock is right. */
+  /** The correct time of day. */
   get wall(): number {
     return epoch + this.now
   }
 
-  /** Plans an event; what it returns cancels it. */
+  /** Schedules an event; returns a function that cancels it. */
   at(time: number, callback: () => void): () => void {
     const event: Event = { time: Math.max(time, this.now), order: this.count++, callback }
     this.heap.push(event)
@@ -37,8 +37,8 @@ export class Timeline {
   }
 
   /**
-   * Lets everything happen up to a time. Between two events all promises that can go on do so, because each event has its immediate.
-   * A turn of the event loop has many of them: it asks the system each time, which takes longer than most events.
+   * Runs all events up to a time. Between two events all ready promises continue, because each event has its own immediate. One turn of the
+   * event loop contains many events, because each turn polls the system, which takes longer than most events.
    *
    * @param isDone whether to stop earlier
    */
@@ -113,11 +113,11 @@ export class Timeline {
   }
 }
 
-/** A machine, whose clock may be set and which may sleep. The monotonic clock stands still meanwhile, as on Linux. */
+/** A machine, whose clock can be set and which can sleep. As on Linux, the monotonic clock stops while the machine sleeps. */
 export class Machine {
-  /** By how much its clock is ahead, in milliseconds. */
+  /** How far the machine's clock is ahead, in milliseconds. */
   offset = 0
-  /** Until when nothing runs on it. */
+  /** Until when the machine runs nothing. */
   wakesAt = 0
   private slept = 0
   private asleepSince: number | undefined
@@ -128,7 +128,7 @@ export class Machine {
     return (this.asleepSince ?? this.timeline.now) - this.slept
   }
 
-  /** Stops everything for a while: the machine sleeps, or only the process is stopped, in which case the monotonic clock goes on. */
+  /** Stops everything for a while. The machine sleeps, or only the process is stopped; then the monotonic clock continues. */
   freeze(ms: number, isAsleep: boolean): void {
     if (this.wakesAt > this.timeline.now) return
     this.wakesAt = this.timeline.now + ms
@@ -141,7 +141,7 @@ export class Machine {
   }
 }
 
-/** Time as one process sees it. Once the process is killed nothing reaches it any more. */
+/** The time of one process. A killed process receives nothing any more. */
 export class ProcessClock implements Clock {
   isAlive = true
   private readonly start: number
@@ -162,14 +162,14 @@ export class ProcessClock implements Clock {
     const due = this.now() + Math.max(ms, 0)
     let cancel = (): void => undefined
     const wait = (): void => {
-      // Sums of fractions may come out a little higher than the time of the event that was planned for them.
+      // Sums of fractions may be slightly above the time of the scheduled event.
       cancel = this.deliver(this.timeline.now + due - this.now(), () => this.now() < due - 1e-6 ? wait() : callback())
     }
     wait()
     return () => cancel()
   }
 
-  /** Something reaches the process from outside: at this time of the timeline, or when it runs again. */
+  /** Delivers something from outside to the process: at this time of the timeline, or when the process runs again. */
   deliver(time: number, callback: () => void): () => void {
     let cancel = (): void => undefined
     const arrive = (): void => {
@@ -182,9 +182,9 @@ export class ProcessClock implements Clock {
   }
 }
 
-/** The clock of one relay of a process: it knows which timers that relay has not cancelled. */
+/** The clock of one relay of a process. It keeps the timers that the relay has not cancelled. */
 export class RelayClock implements Clock {
-  /** When its timers that still wait are due. */
+  /** The due times of the pending timers. */
   readonly pending = new Set<number>()
 
   private count = 0
@@ -200,7 +200,7 @@ export class RelayClock implements Clock {
   }
 
   after(ms: number, callback: () => void): () => void {
-    // The fraction tells it from others that are due at the same time.
+    // The fraction distinguishes timers that are due at the same time.
     const due = this.now() + ms + ++this.count / 1e6
     this.pending.add(due)
     const cancel = this.clock.after(ms, () => {

@@ -2,17 +2,17 @@ import { judge } from './judge'
 import { createPlan, type Plan } from './plan'
 import { runPlan, type Run } from './run'
 
-/** The command that repeats the schedule of a seed, and prints what happens in it. */
+/** The command that repeats the schedule of a seed and prints its events. */
 export function replayCommand(seed: number): string {
   return `npm run test:faults -- --seed ${seed} --schedules 1`
 }
 
-/** Runs the schedule of a seed. @returns what is wrong */
+/** Runs the schedule of a seed. @returns the problems */
 export async function tryOut(seed: number): Promise<string[]> {
   return judge(await runPlan(createPlan(seed)))
 }
 
-/** Runs a schedule once more and tells what happened. */
+/** Repeats a schedule and describes its events. */
 export async function describe(seed: number): Promise<string> {
   const plan = createPlan(seed)
   const run = await runPlan(plan, true)

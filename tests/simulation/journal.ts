@@ -4,16 +4,16 @@ import { NotOwner, cutList, matches, type Filter, type Journal, type ListFilter,
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'
 
-/** What becomes of one statement. All times in milliseconds from when it is issued. */
+/** The course of one statement. All times are in milliseconds since it was issued. */
 export interface StatementFault {
-  /** When it is carried out; absent where it never is. */
+  /** When the statement is executed; absent if it never is. */
   carriedAfter?: number
-  /** When its answer comes; `isLost`: an error instead, which does not say whether it was carried out. */
+  /** When the answer comes. `isLost`: an error comes instead, which does not tell whether the statement was executed. */
   answerAfter: number
   isLost: boolean
 }
 
-/** One row. A tombstone has no delivery. */
+/** A row. A tombstone has no delivery. */
 interface Row {
   readonly id: string
   delivery: Delivery | undefined
@@ -22,18 +22,18 @@ interface Row {
   version: number
 }
 
-/** How long the writing of records is put off, in milliseconds. */
+/** The delay before records are written, in milliseconds. */
 const recordDelay = 500
 
-/** What outlives every process: the table, and the row that names the owner. */
+/** The data that outlives every process: the table, and the row of the owner. */
 export class Database {
   readonly rows = new Map<string, Row>()
   owner: OwnerRow | undefined
-  /** Rows that were adopted without an answer: no relay knows of them before the next start. */
-  readonly forsaken = new Set<string>()
-  /** How many statements of each process have no answer yet. */
+  /** Rows that were adopted without an answer. No relay knows them before the next start. */
+  readonly orphaned = new Set<string>()
+  /** The number of unanswered statements per process. */
   private readonly open = new Map<ProcessClock, number>()
-  /** Until when it does not answer. */
+  /** Until when the database does not answer. */
   awayUntil = 0
   private versions = 0
 
@@ -50,7 +50,7 @@ export class Database {
     return (this.open.get(process) ?? 0) > 0
   }
 
-  /** Issues a statement. It is carried out, or not, whatever becomes of the process. */
+  /** Issues a statement. Whether it is executed does not depend on the process. */
   run<T>(process: ProcessClock, name: string, statement: () => T): Promise<T> {
     const { now } = this.timeline
     const took = this.random.between(1, 20)
@@ -85,7 +85,7 @@ export class Database {
 export class SimulatedJournal implements Journal, OwnerStore {
   readonly isDurable = true
   private number = 0
-  /** The last write of each row: the next one waits for it. */
+  /** The last write of each row. The next one waits for it. */
   private readonly tails = new Map<string, Promise<unknown>>()
   private readonly records = new Map<string, { delivery: Delivery, items: readonly ParsedItem[] }>()
   private cancelTimer: (() => void) | undefined
@@ -139,7 +139,7 @@ export class SimulatedJournal implements Journal, OwnerStore {
     })
   }
 
-  /** Whatever could not be written waits for the next time. */
+  /** Records that could not be written stay for the next flush. */
   async flush(): Promise<void> {
     this.cancelTimer?.()
     this.cancelTimer = undefined
@@ -189,22 +189,22 @@ export class SimulatedJournal implements Journal, OwnerStore {
 
   adopt(owner: number, since: number): Promise<Delivery[]> {
     this.number = owner
-    const { rows, forsaken } = this.database
+    const { rows, orphaned } = this.database
     const stamped: string[] = []
     let isLost = false
     const adopted = this.run('adopt', () => [...rows.values()].flatMap(row => {
       const { delivery } = row
       if (!delivery || row.owner >= owner) return []
-      forsaken.delete(row.id)
+      orphaned.delete(row.id)
       if (!isUnfinished(delivery.state) && (delivery.state !== 'unanswered' || delivery.updatedAt < since)) return []
       row.owner = owner
       stamped.push(row.id)
-      if (isLost) forsaken.add(row.id)
+      if (isLost) orphaned.add(row.id)
       return [copy(delivery)]
     }).sort((a, b) => a.seq - b.seq))
     void adopted.catch(() => {
       isLost = true
-      stamped.forEach(id => forsaken.add(id))
+      stamped.forEach(id => orphaned.add(id))
     })
     return adopted
   }
@@ -255,7 +255,7 @@ export class SimulatedJournal implements Journal, OwnerStore {
   }
 }
 
-/** A delivery as it is now: the original changes. */
+/** A snapshot of a delivery, because the original changes. */
 export function copy(delivery: Delivery): Delivery {
   const { summary, results, open } = delivery
   return { ...delivery, results: [...results], open: [...open], summary: { ...summary, calls: summary.calls.map(call => ({ ...call })) } }

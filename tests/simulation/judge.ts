@@ -10,10 +10,10 @@ import { chatName, type Call, type Entry, type Question } from './platform'
 import { longestStop, type Account, type Issue, type Run } from './run'
 
 /**
- * Compares what callers were told, and what the records say, with what is in the chats: the first judge. The second one, `watch`, looks at
- * the calls alone. What the documentation leaves open is excused by the functions at the end, one for each sentence there.
+ * The first judge. Compares what callers were told, and the records, with the messages in the chats. The second judge, `watch`, checks only
+ * the calls. The functions at the end excuse what docs/delivery.md and docs/flow.md do not promise.
  *
- * @returns what is wrong
+ * @returns the problems
  */
 export function judge(run: Run): string[] {
   return [
@@ -28,7 +28,7 @@ export function judge(run: Run): string[] {
   ]
 }
 
-/** Everybody gets an answer, and none of them is an accident. */
+/** Every caller gets an answer, and no answer is an internal error. */
 function judgeAnswers(run: Run, { request, issues }: Account): string[] {
   return issues.flatMap(({ word, process }, nth) => {
     if (word?.kind === 'failed' && word.code === 'internal') return [`request ${request.name} failed by accident`]
@@ -36,23 +36,23 @@ function judgeAnswers(run: Run, { request, issues }: Account): string[] {
   })
 }
 
-/** How long nothing may happen in a lane whose callers wait for their turn, besides the time of a call, in milliseconds. */
+/** How long a lane with waiting callers may be idle beyond the time of a call, in milliseconds. */
 const longestIdle = 12_000
 
-/** Nobody waits for a turn that does not come nearer, nor for longer after it than all calls may take. */
+/** No caller waits while its lane is idle, and none waits after its turn for longer than all calls may take. */
 function judgeWaiting(run: Run, account: Account): string[] {
   const { request: { name, chat: place, mode }, marks, issues } = account
   const { chats, policy: { timeout, retries }, lanes: { interval } } = run.plan
   const { target: { id }, calls } = chats[place] ?? { target: {}, calls: [] }
   if (isForLater(account) || hasWrongClock(run) || calls.some(call => call?.heldFor !== undefined)) return []
-  // A key is looked for and freed, a row is inserted, and an end is written for as long as a call may take.
+  // Each of these may take as long as a call: looking up and freeing a key, inserting a row, writing an end.
   const away = run.plan.moments.reduce((sum, { what }) => sum + (what.kind === 'database' ? what.ms : what.kind === 'restart' ? what.away : 0), 0)
   const slowness = (isSlowAtWriting(run) ? timeout + 4 * statementTimeout : 0) + away
   const isOwn = (each: Call | Question): boolean => 'marks' in each && each.marks.some(mark => marks.includes(mark))
   return issues.flatMap(({ at, process, word }, nth) => {
     if (!word) return []
     const isHere = ({ chat }: Call | Question): boolean => chat.endsWith(`:${id}`)
-    // While a platform wants no calls, nothing can happen.
+    // During a rate limit nothing can happen.
     const limits = run.calls.flatMap(call => {
       const { outcome, answeredAt: begunAt = Infinity, fault: { limit } = {} } = call
       return limit && outcome === 'limited' && (limit.scope === 'account' || isHere(call)) ? [{ begunAt, until: begunAt + limit.after, isOwn: false }] : []
@@ -68,7 +68,7 @@ function judgeWaiting(run: Run, account: Account): string[] {
       idle = Math.max(idle, begunAt - busyUntil)
       busyUntil = Math.max(busyUntil, until)
     }
-    // What an earlier request with its key has left open is looked for first.
+    // An open call of an earlier request with the same key is looked up first.
     let longest = timeout + 2_000 + (nth > 0 ? 2 * timeout : 0) + slowness
     for (let failures = 1; failures <= retries; failures++) longest += Math.max(backoff(failures, 1), interval) + timeout
     return [
@@ -78,16 +78,16 @@ function judgeWaiting(run: Run, account: Account): string[] {
   })
 }
 
-/** What was told agrees with what is there. */
+/** What callers were told agrees with the chats. */
 function judgeWords(run: Run, account: Account): string[] {
   const { request, marks, issues } = account
   return issues.flatMap((issue, nth) => {
     const { word } = issue
-    if (!word || word.kind === 'accepted' || (word.kind === 'failed' && word.outcome === undefined) || isTakenBack(run, account, issue)) return []
+    if (!word || word.kind === 'accepted' || (word.kind === 'failed' && word.outcome === undefined) || isCancelled(run, account, issue)) return []
     const since = roundOf(run, account, nth)
     return marks.flatMap((mark, index) => {
       const outcome = word.kind === 'results' ? word.outcomes[index] : word.outcome
-      // What an operator sends again at that very moment is not what was told of.
+      // Ignores messages that an operator's retry sends at the same moment.
       const at = retriedAt(account) === word.at ? word.at - 1 : word.at
       const problems = judgeOutcome(run, { mark, outcome, since, at: outcome === 'sent' ? word.at : at })
       if (word.kind === 'results' && problems.length === 0) problems.push(...judgeIds(run, account, mark, word.messageIds[index] ?? []))
@@ -96,11 +96,11 @@ function judgeWords(run: Run, account: Account): string[] {
   })
 }
 
-/** @param since when the first call was made that the outcome may be about, @param at when it was told */
+/** @param since when the first call was made that the outcome may cover, @param at when the outcome was told */
 function judgeOutcome(
   run: Run, { mark, outcome, since, at }: { mark: string, outcome: string | undefined, since: number, at: number },
 ): string[] {
-  // "State and outcome are those of the way that took it, or of the last": the one before went unanswered, and may have arrived.
+  // With `when_unknown: next`, an outcome other than `sent` is that of the last way. An earlier, unanswered way may have arrived.
   if (outcome !== 'sent' && goesOnUnknown(run, mark)) return []
   const entries = entriesOf(run, mark).filter(({ call }) => (call.begunAt >= since || outcome === 'sent') && call.begunAt <= at)
   if (outcome === 'sent' && !entries.some(({ time }) => time <= at) && !isTakenForEqual(run, mark) && !isLateEqual(run, mark)) return ['sent, but it is not there']
@@ -109,42 +109,42 @@ function judgeOutcome(
   return []
 }
 
-/** The IDs that were told are those of the message. */
+/** The IDs that were told belong to the message. */
 function judgeIds(run: Run, { request }: Account, mark: string, ids: readonly string[]): string[] {
   if (request.mode === 'batch' || isOneOfEquals(run, mark) || isTakenForEqual(run, mark)) return []
   const own = new Set(entriesOf(run, mark).map(({ id }) => id))
   return ids.every(id => own.has(id)) ? [] : [`${ids.join()}, but it is ${[...own].join() || 'not there'}`]
 }
 
-/** A message is there once. */
+/** A message is in the chat once. */
 function judgeDoubles(run: Run, account: Account): string[] {
   return account.marks.flatMap(mark => {
     const entries = entriesOf(run, mark).filter(entry => !isCarriedOutLate(entry))
     if (entries.length <= 1 || mayComeTwice(run, account, mark) || isRepeatedByNextWay(account, entries)) return []
     const starts = account.issues.flatMap(({ at }, nth) => roundOf(run, account, nth) === at ? [at] : [])
-    // Where its key was free again, an earlier delivery may still be sent by itself.
+    // If the key was free again, an earlier delivery may still send its message by itself.
     const askedAt = ({ name, begunAt }: Call): number => account.issues.find(({ id }) => name.startsWith(id))?.at ?? begunAt
     const rounds = new Set(entries.map(({ call }) => starts.findLast(at => at <= askedAt(call))))
     return rounds.size >= entries.length ? [] : [`item ${mark} is there ${entries.length} times`]
   })
 }
 
-/** What was accepted comes to an end, and its record tells which. */
+/** An accepted request ends, and its record tells how. */
 function judgeRecord(run: Run, account: Account): string[] {
-  const { request: { name, expiresIn, deferred }, marks, issues, operations, record, isForsaken } = account
+  const { request: { name, expiresIn, deferred }, marks, issues, operations, record, isOrphaned } = account
   const accepted = issues.find(issue => issue.word?.kind === 'accepted')
   const isWithdrawn = operations.some(({ kind, result }) => kind === 'withdraw' && ['forgotten', 'unknown', 'store-down'].includes(result))
   if (!record) {
     if (!accepted || isWithdrawn || isForgotten(run, accepted, run.plan.end)) return []
     return [`request ${name} was accepted, and has no record`]
   }
-  if (isUnfinished(record.state)) return isForsaken || waitsForClock(run, account) ? [] : [`request ${name} is ${record.state} for ever`]
+  if (isUnfinished(record.state)) return isOrphaned || waitsForClock(run, account) ? [] : [`request ${name} is ${record.state} for ever`]
   if (record.state === 'expired' && expiresIn === undefined) return [`request ${name} expired without a time to expire`]
   const nth = issues.findIndex(issue => issue.id === record.id)
   const since = issues[nth]?.at ?? 0
   const problems = marks.flatMap((mark, index) => {
     const outcome = outcomeOf(record.results[index])
-    // Where it says that nothing arrived, a repeat of the key may have been sent since, or an earlier delivery once more.
+    // If the record says that nothing arrived, a repeat of the key or a retry of an earlier delivery may have sent the message since.
     const at = outcome === 'sent' ? Infinity : Math.min(retriedAt(account) - 1, issues[nth + 1]?.at ?? Infinity)
     return judgeOutcome(run, { mark, outcome, since, at }).map(problem => `the record of request ${name} says of item ${index}: ${problem}`)
   })
@@ -155,10 +155,10 @@ function judgeRecord(run: Run, account: Account): string[] {
     const isOld = isSuperseded(run, account, last)
     for (const [index, outcome] of told.outcomes.entries()) {
       const now = outcomeOf(record.results[index])
-      // "With `when_unknown: next` … its outcome is that of the last one": another relay may have gone on.
+      // With `when_unknown: next` the outcome is that of the last way, and another relay may have continued with the next one.
       const isOfEarlierWay = goesOn && outcome === 'sent' && run.acquisitions.length > 1
       const isUnwritten = (now === 'unanswered' || (now === 'unsent' && outcome === 'refused')) && isNotWritten(run, last)
-      // A repeat whose answer a kill took may have sent it again.
+      // A repeat whose answer was lost in a kill may have sent the message again.
       const isRepeated = issues.at(-1) !== last
       const isLate = entriesOf(run, marks[index] ?? '').some(isCarriedOutLate)
       const mayChange = outcome === 'unanswered' || isOfEarlierWay || isUnwritten || isRepeated || isLate || operations.some(({ result }) => result !== 'conflict')
@@ -173,7 +173,7 @@ function judgeRecord(run: Run, account: Account): string[] {
     const errors = record.results.map(result => result && !result.success ? result.error.code : 'none')
     problems.push(`request ${name} was accepted, and failed without a call: ${errors.join()}`)
   }
-  const isRefused = calls.some(call => !isTry(account, call) && call.outcome !== 'sent') || isNeverReady(run, account)
+  const isRefused = calls.some(call => !isPostponed(account, call) && call.outcome !== 'sent') || isNeverReady(run, account)
   const mustArrive = deferred && accepted && operations.length === 0 && expiresIn === undefined && run.plan.store !== 'memory'
   if (record.state === 'failed' && mustArrive && !isRefused) {
     problems.push(`request ${name} was accepted, and failed although nothing refused it for good`)
@@ -188,7 +188,7 @@ function judgeRecord(run: Run, account: Account): string[] {
   return problems
 }
 
-/** What was accepted while its chat was closed arrives once, and in its order. */
+/** A message that was accepted while its chat was closed arrives once, and in order. */
 function judgeHeld(run: Run): string[] {
   const accepted = run.accounts.flatMap(({ request: { name }, issues: [issue], marks: [mark = ''] }) => (
     issue?.word?.kind === 'accepted' ? [{ name, at: issue.at, until: issue.word.at, entries: entriesOf(run, mark) }] : []
@@ -202,8 +202,8 @@ function judgeHeld(run: Run): string[] {
 }
 
 /**
- * A chat that is muted is tried again after a minute at the earliest, unless the platform told that it is open, something has arrived
- * since, or the message had already.
+ * A muted chat is tried again after a minute at the earliest, unless the platform reported it as open, another message has arrived since,
+ * or this message had arrived before.
  */
 function judgeTries(run: Run): string[] {
   const problems: string[] = []
@@ -217,7 +217,7 @@ function judgeTries(run: Run): string[] {
     if (call.outcome === 'muted' && wait < 59_000 && !hasArrived && !isOpened) problems.push(`${call.chat} is muted, and was tried again after ${wait} ms`)
     if (call.outcome !== 'muted' && call.outcome !== 'sent') continue
     muted = muted.filter(each => !isSameLane(each))
-    // Where the relay ended before the answer, the next one does not know.
+    // If the relay ended before the answer, the next relay does not know that the chat is muted.
     const { begunAt, answeredAt = Infinity, process: own } = call
     const isHeard = !run.endings.some(({ process, at }) => process === own && at >= begunAt && at <= answeredAt)
     if (call.outcome === 'muted' && isHeard) muted.push(call)
@@ -225,7 +225,7 @@ function judgeTries(run: Run): string[] {
   return problems
 }
 
-/** Nothing is called for where a platform wants no calls, once the process knows. */
+/** No call is made during a rate limit that the process knows. */
 function judgeLimits({ calls }: Run): string[] {
   return calls.flatMap(({ chat, process, outcome, answeredAt = Infinity, fault }) => {
     const { scope, after } = fault?.limit ?? { scope: 'chat', after: 0 }
@@ -238,25 +238,25 @@ function judgeLimits({ calls }: Run): string[] {
   })
 }
 
-/** "A caller who would wait for more than 10 seconds gets 503": after such a limit nothing of the request is called for. */
+/** A caller who would have to wait for more than 10 seconds gets 503. After such a limit, its request makes no further call. */
 function judgePatience(run: Run, account: Account): string[] {
-  // What an operator has sent again is no caller's any more.
+  // After an operator's retry, no caller waits any more.
   if (isForLater(account) || account.issues.length > 1 || account.operations.some(({ kind }) => kind === 'retry')) return []
-  // A process that was frozen before it went on finds the limit over.
+  // A frozen process may find the limit over when it continues.
   if (run.plan.moments.some(({ what }) => what.kind === 'freeze')) return []
   const calls = callsOf(run, account)
   const isLong = ({ outcome, fault }: Call): boolean => outcome === 'limited' && (fault?.limit?.after ?? 0) > longestLimit
   const { answeredAt = Infinity } = calls.find(isLong) ?? {}
-  // What another plugin of the bot has held back for long enough leaves all the same.
+  // A message that another plugin held long enough gets its call nevertheless.
   const later = calls.filter(({ begunAt, fault }) => begunAt > answeredAt && fault?.heldFor === undefined)
   return later.length > 0 ? [`request ${account.request.name} was called for again after a long limit`] : []
 }
 
-/** An account is restricted only where three calls to two chats came to nothing, and none succeeded between. */
+/** An account is restricted only after three lost calls to two chats, without a success between them. */
 function judgeRestrictions({ restrictions, calls, ledger, plan: { policy: { timeout } } }: Run): string[] {
   return restrictions.flatMap(({ at, process, sid }) => {
     const own = calls.filter(call => call.process === process && call.chat.startsWith(`${sid} `) && call.begunAt < at)
-    // What was answered after the time of a call, or came after it had settled, ends no row.
+    // A success after the time of a call, or after the call had settled, does not interrupt the series of lost calls.
     const last = own.findLastIndex(({ outcome, begunAt, answeredAt = Infinity }) => (
       outcome === 'sent' && answeredAt < Math.min(at, begunAt + timeout)
     ))
@@ -267,28 +267,28 @@ function judgeRestrictions({ restrictions, calls, ledger, plan: { policy: { time
   })
 }
 
-/** Nothing is called for after its time. */
+/** No call is made for an expired message. */
 function judgeExpiry(run: Run, account: Account): string[] {
   const { request: { name, expiresIn, wishes }, issues, operations } = account
   if (expiresIn === undefined || operations.length > 0 || hasWrongClock(run) || isSlowAtWriting(run)) return []
-  // "Right after a start or a reload it counts from when the relay is ready."
+  // After a start or a reload, the time counts from when the relay is ready.
   if (issues.some(({ at }) => run.endings.some(ending => ending.at <= at && ending.at > at - 7_000))) return []
   const [first] = callsOf(run, account)
-  // It was in time when its turn came, but another plugin of the bot held it back.
+  // The message was in time for its turn, but another plugin of the bot held it.
   if (placesOf(account).some(place => run.plan.chats[place]?.calls.some(call => call?.heldFor !== undefined))) return []
-  // What was in time when its turn came, and was leaving when its relay ended, is looked for before it leaves.
+  // A message that was in time for its turn, and was leaving when its relay ended, is looked up before it leaves.
   const mustLast = mustBeKept(account.request) || (wishes?.digest ?? wishes?.route) !== undefined
   if (first && mustLast && run.endings.some(({ at }) => at >= (issues[0]?.at ?? 0) && at <= first.begunAt)) return []
   const issue = first && issues.findLast(issue => issue.at <= first.begunAt)
   return !first || !issue || first.begunAt <= issue.at + (wishes?.sendIn ?? 0) + expiresIn + 100 ? [] : [`request ${name} left when its time was over`]
 }
 
-/** Nothing leaves before the time that it was ordered for, or in quiet hours, unless it is urgent. */
+/** Messages leave neither before their scheduled time nor, unless urgent, in quiet hours. */
 function judgeTime(run: Run, account: Account): string[] {
   const { request: { name, wishes: { sendIn = 0, quiet, urgent } = {} }, issues } = account
   const [first] = callsOf(run, account)
   if (!first || hasWrongClock(run)) return []
-  // It was in time when its turn came; what was leaving when its relay ended is brought to its end.
+  // Messages that were in time for their turn, or were leaving when their relay ended, may finish in quiet hours.
   const isHeldBack = isSlowAtWriting(run) || run.endings.length > 0
     || run.plan.chats.some(({ calls }) => calls.some(call => call?.heldFor !== undefined))
   const due = Math.min(...issues.map(({ wall }) => wall)) + sendIn
@@ -299,11 +299,11 @@ function judgeTime(run: Run, account: Account): string[] {
   ]
 }
 
-/** What has several ways tells of each that it has gone, and goes on in time. */
+/** The record of a delivery with several ways names every way that was tried. */
 function judgeWays(run: Run, account: Account): string[] {
   const { request: { name }, record, issues, operations } = account
   const { route } = record?.flow ?? {}
-  // Another try of the request has a record of its own.
+  // Another attempt of the request has its own record.
   if (!record || !route || operations.some(({ kind, id }) => kind === 'retry' && id !== record.id)) return []
   const told = [...route.past.map(({ target }) => target), writeAddress(route.rungs[route.index] ?? record)]
   const asked = issues.find(({ id }) => id === record.id)?.at ?? 0
@@ -312,11 +312,11 @@ function judgeWays(run: Run, account: Account): string[] {
   return gone.every(isTold) && route.past.length >= route.index ? [] : [`request ${name} went to ${gone.join()}, and tells of ${told.join()}`]
 }
 
-/** What left in a digest ends as that ends; what is urgent, or no text, leaves by itself. */
+/** A member of a digest ends with the outcome of the digest. Urgent messages, and others than texts, leave by themselves. */
 function judgeDigest(run: Run, { request: { name, items, wishes }, marks, record, digest, operations }: Account): string[] {
   const isShared = run.calls.some(call => marks.some(mark => call.marks.includes(mark)) && call.marks.some(mark => !marks.includes(mark)))
   const isFit = !wishes?.urgent && items.every(({ type }) => type === 'text') && (wishes?.digest !== undefined || wishes?.isHook)
-  // A kill may come between their ends and its own.
+  // A kill may come between the end of the members and the end of the digest.
   const isKnownToBeThere = record?.state === 'sent' && digest?.state === 'unanswered' && run.endings.length + run.acquisitions.length > 1
   return [
     ...isShared && !isFit ? [`request ${name} left with others`] : [],
@@ -326,22 +326,22 @@ function judgeDigest(run: Run, { request: { name, items, wishes }, marks, record
   ]
 }
 
-/** The second judge: what the calls themselves show. */
+/** The second judge: checks what the calls alone show. */
 export function watch(run: Run): string[] {
   const { accounts, calls, plan: { policy: { retries, timeout }, lanes: { interval } } } = run
   const problems: string[] = []
   for (const account of accounts) {
     const asked = account.issues.length + account.operations.filter(({ kind }) => kind === 'retry').length
     // A batch waits as a whole.
-    const waits = waitsOf(run, account, callsOf(run, account).filter(call => isTry(account, call)).length)
+    const waits = waitsOf(run, account, callsOf(run, account).filter(call => isPostponed(account, call)).length)
     for (const mark of account.marks) {
       const own = calls.filter(({ marks }) => marks.includes(mark))
-      // What is accepted for later is tried until its chat is open.
-      const count = own.filter(call => !isTry(account, call) && !isForgottenRefusal(run, call)).length
+      // Calls of a deferred message in a closed chat do not count.
+      const count = own.filter(call => !isPostponed(account, call) && !isForgottenRefusal(run, call)).length
       const { route, digest, isHook } = account.request.wishes ?? {}
-      // Each way has its own; what was refused in a digest leaves by itself.
+      // Each way has its own retries. A member of a refused digest leaves by itself.
       const most = (retries + 1) * (asked + waits) * (route?.ways.length ?? 1) * (digest !== undefined || isHook ? 2 : 1)
-      // What was refused as a part of a message goes by itself, with calls of its own.
+      // A part of a refused message leaves by itself, with its own retries.
       if (count > most * (account.marks.length > 1 ? 2 : 1)) problems.push(`item ${mark} was called for ${count} times, not ${most}`)
     }
     problems.push(...watchOwners(run, account), ...watchWithdrawn(run, account))
@@ -353,8 +353,7 @@ export function watch(run: Run): string[] {
       const before = lane[place - 1]
       if (before?.process !== call.process) continue
       const answeredAt = before.answeredAt ?? Infinity
-      // A call is given up a little before its time is over, so that there is time for a look-up; its time begins with the save before it,
-      // and with what other plugins do.
+      // A call ends early, so that there is time for a look-up. Its time includes the save before it and the work of other plugins.
       const start = before.begunAt - (before.fault?.heldFor ?? 0)
       const over = Math.min(answeredAt, before.leftAt ?? Infinity, start + timeout - Math.min(1_500, timeout / 3) - 500)
       const hasEnded = isEnded(run, before, call) || isAnsweredElsewhere(lane, before, call) || hasWrongClock(run)
@@ -367,7 +366,7 @@ export function watch(run: Run): string[] {
   return [...problems, ...watchOrder(run), ...run.accounts.flatMap(account => watchSettling(run, account))]
 }
 
-/** A text that was leaving when its relay ended holds its lane: until it has settled, has arrived, or is called for again. */
+/** A text that was leaving when its relay ended holds its lane until it has settled, has arrived, or gets another call. */
 function watchSettling(run: Run, account: Account): string[] {
   const { acquisitions, endings, ledger, plan: { store, policy: { retries, timeout }, platform: { hasHistory, idempotentFor } } } = run
   const { request: { name, items, expiresIn, wishes = {} }, issues, operations, marks } = account
@@ -379,22 +378,22 @@ function watchSettling(run: Run, account: Account): string[] {
   const calls = callsOf(run, account)
   return calls.slice(0, retries).flatMap((last, index) => {
     const { process, chat, answeredAt = Infinity, begunAt, settle } = last
-    // After its time it may have ended, and be looked for.
+    // After its time, a call may have ended and be looked up.
     const openUntil = Math.min(answeredAt, begunAt + timeout)
     const ended = endings.find(ending => ending.process === process && ending.at >= begunAt && ending.at < openUntil)
     const next = ended && acquisitions.find(({ at }) => at > ended.at)
-    // A relay that ends still takes the answers of its calls.
+    // A relay that is ending still receives the answers of its calls.
     if (!next || (ended.kind === 'reload' && answeredAt < next.at)) return []
     const over = [...endings.filter(ending => ending.process === next.process), ...acquisitions].filter(({ at }) => at > next.at)
     const arrived = ledger.filter(({ call }) => calls.includes(call))
-    // A relay that only knows when the call was made takes it to begin with its own start.
+    // A relay that knows only when the call was made counts the settling time from its own start.
     const settled = (ended.kind === 'reload' ? begunAt : next.at) + settle
     const until = Math.min(settled, calls[index + 1]?.begunAt ?? Infinity, ...over.map(({ at }) => at), ...arrived.map(({ time }) => time))
     const isOf = ({ process, begunAt }: Call): boolean => process === next.process && begunAt > next.at && begunAt < until
-    // What was accepted before it is before it in the lane, though it went by another way first, or was gathered.
+    // Messages that were accepted earlier are before it in the lane, even if they came late from another way or a digest.
     const issuedAt = ({ issues: [first] }: Account): number => first?.at ?? 0
     const later = run.accounts.filter(other => issuedAt(other) > issuedAt(account))
-    // What was called for before it has its old place again.
+    // Messages with a call before its own get their old place back.
     const earlier = new Set(run.calls.filter(call => call.begunAt < begunAt).flatMap(call => call.marks))
     const wasTried = ({ marks }: Call): boolean => marks.some(mark => earlier.has(mark))
     const isBehind = (call: Call): boolean => !wasTried(call) && later.some(({ marks }) => marks.some(mark => call.marks.includes(mark)))
@@ -403,7 +402,7 @@ function watchSettling(run: Run, account: Account): string[] {
   })
 }
 
-/** What must last is called for by the owner of the database only. */
+/** Only the owner of the database makes calls for messages that must outlive their process. */
 function watchOwners({ acquisitions, calls, plan: { store } }: Run, { request, marks }: Account): string[] {
   if (store === 'memory') return []
   return calls.filter(call => call.marks.some(mark => marks.includes(mark))).flatMap(({ process, begunAt, marks }) => {
@@ -421,7 +420,7 @@ function watchWithdrawn(run: Run, account: Account): string[] {
   return !isAsked && callsOf(run, account).some(({ begunAt }) => isLater(begunAt)) ? [`request ${account.request.name} left after it was withdrawn`] : []
 }
 
-/** What was accepted before another one was issued leaves before it, where both needed one call. */
+/** A message leaves before another that was issued after its acceptance, if both needed only one call. */
 function watchOrder(run: Run): string[] {
   const ready = run.accounts.flatMap(account => {
     const calls = callsOf(run, account)
@@ -444,27 +443,27 @@ function watchOrder(run: Run): string[] {
   )))
 }
 
-/** Whether a call was answered by that nothing can be sent now: what is accepted for later is tried until something can. */
-function isTry(account: Account, { outcome }: Call): boolean {
+/** Whether the answer to a call was that nothing can be sent now. A deferred message is then tried again until it is possible. */
+function isPostponed(account: Account, { outcome }: Call): boolean {
   return outcome === 'unsent' || outcome === 'limited' || outcome === 'logged-out' || (isForLater(account) && (outcome === 'about-target' || outcome === 'muted'))
 }
 
-/** "What is sent later and is not ready within a minute … counts as refused". */
+/** A deferred message that is not ready within a minute counts as refused. */
 function isNeverReady({ plan: { chats } }: Run, account: Account): boolean {
   return placesOf(account).some(place => chats[place]?.calls.some(fault => (fault?.heldFor ?? 0) >= longestPreparation))
 }
 
-/** Whether it was refused while its relay was ending: what is accepted for later is tried again by the next one. */
+/** Whether a call was refused while its relay was ending. The next relay tries a deferred message again. */
 function isForgottenRefusal({ endings }: Run, { outcome, process, answeredAt = Infinity }: Call): boolean {
   return outcome === 'refused' && endings.some(ending => ending.process === process && ending.at >= answeredAt && ending.at <= answeredAt + longestStop)
 }
 
-/** Whether it has to outlive its process. */
+/** Whether a request has to outlive its process. */
 function mustBeKept({ hasKey, deferred }: PlannedRequest): boolean {
   return hasKey || deferred !== undefined
 }
 
-/** Whether it was accepted for later, or an operator had it sent again. */
+/** Whether no caller waits for the delivery: it is deferred, or an operator retried it. */
 function isForLater({ request: { deferred, wishes }, operations }: Account): boolean {
   const isHeld = (wishes?.sendIn ?? wishes?.digest ?? wishes?.quiet ?? wishes?.route) !== undefined
   return deferred !== undefined || isHeld || operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
@@ -478,14 +477,14 @@ function callsOf({ calls }: Run, { marks }: Account): Call[] {
   return calls.filter(call => call.marks.some(mark => marks.includes(mark)))
 }
 
-/** From when on an answer speaks: a key makes all requests one, as long as the key is known. */
+/** From when on an answer counts. All requests with one key are one, for as long as the key is known. */
 function roundOf(run: Run, { request: { hasKey, event }, issues }: Account, nth: number): number {
   let first = hasKey ? issues[0] : issues[nth]
   for (const issue of issues.slice(0, nth + 1)) {
     const { at, wall, word } = issue
-    // Its machine may have slept before it looked, and its clock may have been set between a request and the start of its delivery.
+    // The machine may have slept before the look-up, and its clock may have been set between the request and the start of its delivery.
     const isWrong = hasWrongClock(run)
-    // The journal may have taken its time to say what has this key.
+    // The journal may have been slow to look up the key.
     const wait = word && (isWrong || isSlowAtWriting(run)) ? word.at - at : 0
     const age = first ? Math.max(wall - first.wall, isWrong ? at - first.at : 0) + wait : 0
     const isOver = first !== undefined && (isForgotten(run, first, at) || age >= (event?.lifetime ?? Infinity))
@@ -494,24 +493,26 @@ function roundOf(run: Run, { request: { hasKey, event }, issues }: Account, nth:
   return first?.at ?? 0
 }
 
-/** The chats to which a request may go, by their places in the plan. */
+/** The chats that a request may go to, by their places in the plan. */
 function placesOf({ request: { chat, wishes } }: Account): number[] {
   return [chat, ...wishes?.route?.ways ?? []]
 }
 
-/** When an operator had it sent again. */
+/** When an operator retried a request. */
 function retriedAt({ operations }: Account): number {
   return operations.find(({ kind, result }) => kind === 'retry' && result === 'done')?.at ?? Infinity
 }
 
-// What the documentation excuses.
+// What the documentation does not promise (docs/delivery.md, docs/flow.md).
 
-/** "What it carries out after the settling time, ten minutes for a file, may come twice, or be there although it is told `refused`." */
+/**
+ * A call that the platform carries out after the settling time may come twice, or be in the chat although its caller was told `refused`.
+ */
 function isCarriedOutLate({ time, call }: Entry): boolean {
   return time - call.begunAt >= call.settle
 }
 
-/** "Without a database a restart forgets keys and records." */
+/** Without a database, a restart forgets keys and records. */
 function isForgotten({ plan: { store }, endings }: Run, { process, at }: Issue, until: number): boolean {
   return store === 'memory' && endings.some(ending => (
     ending.process === process && ending.at >= at && ending.at < until && ending.kind !== 'reload'
@@ -519,8 +520,8 @@ function isForgotten({ plan: { store }, endings }: Run, { process, at }: Issue, 
 }
 
 /**
- * "Where the history cannot tell, `chatRetryUnanswered: true` sends texts and pictures again", and `retry` anything. Without a fault of the
- * history it can tell, where no equal message is there and its times can be compared.
+ * If the history cannot tell, `chatRetryUnanswered: true` resends texts and pictures, and `retry` resends anything. A history without
+ * faults can tell if it has no equal message and its times are comparable.
  */
 function mayComeTwice(run: Run, { operations }: Account, mark: string): boolean {
   const { plan: { platform: { hasHistory, offset, retriesUnanswered }, chats, moments } } = run
@@ -533,13 +534,13 @@ function mayComeTwice(run: Run, { operations }: Account, mark: string): boolean 
   return !isClear
 }
 
-/** "With a fixed tolerance": the times of a page without a known message tell nothing where the clocks are further apart. */
+/** With a fixed tolerance for the clocks, a page without a known message cannot tell if the clocks differ by more. */
 function isMisdated(run: Run): boolean {
   const { platform: { offset }, moments } = run.plan
   return (Math.abs(offset) > 5_000 || hasWrongClock(run)) && moments.some(({ what }) => ['chatter', 'restart', 'kill'].includes(what.kind))
 }
 
-/** A clock that was set back, or is behind that of the relay before, has still to show the time that it was ordered for. */
+/** A clock that was set back, or is behind that of the relay before, has not reached the scheduled time yet. */
 function waitsForClock(run: Run, { request: { wishes } }: Account): boolean {
   return run.plan.moments.some(({ what }) => what.kind === 'clock' && (what.by < 0 || run.plan.hosts > 1)) && (wishes?.sendIn ?? wishes?.quiet) !== undefined
 }
@@ -548,15 +549,15 @@ function goesOnUnknown({ accounts }: Run, mark: string): boolean {
   return accounts.some(({ marks, request: { wishes } }) => marks.includes(mark) && wishes?.route?.whenUnknown === 'next')
 }
 
-/** "With `when_unknown: next` a message may arrive by several ways, and a repeat of its key sends it there again". */
+/** With `when_unknown: next` a message may arrive by several ways, and a repeat of its key sends it there again. */
 function isRepeatedByNextWay({ request: { wishes } }: Account, entries: readonly Entry[]): boolean {
   const ways = entries.map(({ call: { chat, name } }) => `${name.split(' ', 1).join()} ${chat}`)
   return wishes?.route?.whenUnknown === 'next' && new Set(ways).size === entries.length
 }
 
 /**
- * "A platform that carries out a repeated call only once may do so twice" if the clock was set, or the machine slept: the relay takes
- * the time between two calls for shorter than it was.
+ * A platform that deduplicates calls may carry one out twice if the clock was set or the machine slept, because the relay then
+ * underestimates the time between two calls.
  */
 function isForgottenByPlatform(run: Run, mark: string): boolean {
   const { platform: { idempotentFor = Infinity }, moments } = run.plan
@@ -565,7 +566,7 @@ function isForgottenByPlatform(run: Run, mark: string): boolean {
   return isMistimed && Math.max(...times) - Math.min(...times) >= idempotentFor
 }
 
-/** Whether the history shows that a message is absent, whatever becomes of the relays. */
+/** Whether the history can show that a message is absent, whatever happens to the relays. */
 function canTell(run: Run, account: Account, mark: string): boolean {
   const { request } = account
   const places = placesOf(account)
@@ -575,19 +576,19 @@ function canTell(run: Run, account: Account, mark: string): boolean {
     && chats.every(({ before, questions }, chat) => !places.includes(chat) || (before > 500 && questions.every(question => !question)))
 }
 
-/** "The look-up goes by content": equal messages cannot be told apart. */
+/** The look-up compares content, so that equal messages cannot be told apart. */
 function isOneOfEquals({ calls }: Run, mark: string): boolean {
   const likenesses = new Set(calls.filter(({ marks }) => marks.includes(mark)).map(({ chat, likeness }) => `${chat} ${likeness}`))
   return calls.some(({ chat, likeness, marks }) => !marks.includes(mark) && likenesses.has(`${chat} ${likeness}`))
 }
 
-/** The same of a message that a kill kept from being called for. */
+/** Whether a message that a kill deprived of its call has an equal one. */
 function hasEqual({ calls }: Run, { id, bot, target }: Delivery, { likeness, indices }: Open): boolean {
   const isEqual = (call: Call): boolean => call.likeness === likeness && call.chat === chatName(bot, target)
   return calls.some(call => isEqual(call) && !`${call.name} `.startsWith(`${nameOf(id, indices)} `))
 }
 
-/** What is carried out after the settling time may be taken for an equal message that was called for later. */
+/** A message that is carried out after the settling time may be taken for an equal one with a later call. */
 function isLateEqual({ calls, ledger }: Run, mark: string): boolean {
   return calls.some(({ marks, chat, likeness }) => marks.includes(mark) && ledger.some(entry => (
     entry.call.chat === chat && entry.call.likeness === likeness && isCarriedOutLate(entry)
@@ -595,8 +596,8 @@ function isLateEqual({ calls, ledger }: Run, mark: string): boolean {
 }
 
 /**
- * "Without a database a restart forgets", and a kill, or another owner, what had no key: what an earlier process has sent is taken for an
- * equal message of this one.
+ * A restart without a database forgets all messages. A kill, or a new owner, forgets those without a key. A forgotten message may be taken
+ * for an equal one of the present process.
  */
 function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledger, endings }: Run, mark: string): boolean {
   const isUnknown = ({ process, begunAt, marks }: Call): boolean => {
@@ -609,7 +610,7 @@ function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledge
     )
   }
   const own = calls.filter(({ marks }) => marks.includes(mark))
-  // What another owner has sent since, the relay of a request without a key does not know.
+  // The relay of a request without a key does not know what another owner has sent since.
   const mustLast = accounts.some(({ marks, request }) => marks.includes(mark) && mustBeKept(request))
   const isOfNextOwner = ({ process }: Call): boolean => !mustLast && own.some(call => (
     call.process !== process && acquisitions.some(acquisition => acquisition.process === process && acquisition.at > call.begunAt)
@@ -617,58 +618,60 @@ function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledge
   const items = accounts.flatMap(({ marks, request }) => request.items.filter((_, index) => marks[index] === mark))
   const looks = items.flatMap(({ type, look }) => [look, `[file ${look}]`, `[${type}]`])
   // A kill may have come between the save before its first call and that call.
-  // An equal message that came twice: one of the two is nobody's.
+  // Of an equal message that came twice, one entry is unclaimed.
   const isDoubled = ({ marks }: Call): boolean => marks.some(each => ledger.filter(({ call }) => call.marks.includes(each)).length > 1)
   return ledger.some(({ call }) => !call.marks.includes(mark) && (isUnknown(call) || isOfNextOwner(call) || isDoubled(call)) && (
     own.length === 0 ? looks.includes(call.likeness) : own.some(({ chat, likeness }) => chat === call.chat && likeness === call.likeness)
   ))
 }
 
-/** "Callers who wait are answered": a caller whose request still waits for the database when the process ends is not. */
+/** A caller whose request waits for the database when the process ends may get no answer. */
 function isStoppedAtStatement(run: Run, process: ProcessClock): boolean {
   return isSlowAtWriting(run) && run.endings.some(ending => ending.process === process)
 }
 
-/** A caller learns from its broken connection that the process was killed. */
+/** A killed process gives no answer. Its callers learn that from the broken connection. */
 function isKilled({ endings }: Run, process: ProcessClock): boolean {
   return endings.some(ending => ending.process === process && ending.kind === 'kill')
 }
 
-/** "The relay cancels the message": if it ends before the database is there again, or another one takes over, the next one sends it. */
-function isTakenBack(run: Run, account: Account, issue: Issue): boolean {
+/** The relay cancels the message. If it ends before the database is back, or another relay takes over, the next one sends the message. */
+function isCancelled(run: Run, account: Account, issue: Issue): boolean {
   const { word, process, at } = issue
   return word?.kind === 'failed' && word.code === 'store-down' && (isSuperseded(run, account, issue) || run.endings.some(ending => (
     ending.process === process && ending.at >= at && ending.at <= word.at + 60_000
   )))
 }
 
-/** "The end is written later": not where the relay ends before that, or another one takes over. The next one tells what it can. */
+/** The end is written later, unless the relay ends or another takes over before that. The next relay then tells what it can. */
 function isNotWritten(run: Run, { at }: Issue): boolean {
   return run.acquisitions.some(acquisition => acquisition.at >= at) && (isSlowAtWriting(run) || hasWrongClock(run))
 }
 
-/** "Where another relay took over, the record has what that one found out", also of what the one before knew to have arrived. */
+/**
+ * After another relay took over, the record has what that relay found out, even about messages that the relay before knew to have arrived.
+ */
 function isSuperseded({ acquisitions }: Run, { request }: Account, { word, process }: Issue): boolean {
   if (!word || !mustBeKept(request)) return false
   const own = acquisitions.findLast(each => each.process === process && each.at <= word.at)
   return own !== undefined && acquisitions.some(other => other.process !== process && other.at <= word.at && other.number > own.number)
 }
 
-/** What was in time when its turn came may leave a little later where the database is slow. */
+/** With a slow database, a message that was in time for its turn may leave a little later. */
 function isSlowAtWriting({ plan: { statements, moments } }: Run): boolean {
   return statements.some(statement => statement) || moments.some(({ what }) => what.kind === 'database')
 }
 
-/** "Times to live are off by as much as the clock was set." */
+/** Expiry is off by as much as the clock was set. */
 function hasWrongClock({ plan: { moments } }: Run): boolean {
   return moments.some(({ what }) => what.kind === 'clock' || what.kind === 'freeze')
 }
 
 /**
- * "An unanswered text keeps its place until it has settled, unless its bot is away then; everything else steps aside": longer than that it
- * is unanswered only where the history does not answer, or is empty. It stays so, unless the clock of the platform is behind: then the next
- * message makes the history look as if it reached back. What was leaving when its relay ended, or lost its data, steps aside as well. "A
- * message that the database stores after another relay took over" gets its place later.
+ * An unanswered deferred text keeps its place until it has settled, unless its bot is away then; other messages step aside. It stays
+ * unanswered for longer only if the history does not answer or is empty, and for good unless the platform's clock is behind: then the next
+ * message makes the history look as if it reached back. A message that was leaving when its relay ended or lost its data steps aside as
+ * well. A message that the database stores after another relay took over gets its place later.
  */
 function mayStepAside(
   { acquisitions, endings, plan: { chats, moments, platform: { offset }, policy: { retries } } }: Run,
@@ -682,57 +685,57 @@ function mayStepAside(
   return (holds ? acquisitions : [...endings, ...acquisitions]).some(({ at }) => at >= issue.at && at <= until)
 }
 
-/** "What had to wait for its bot or for the database begins anew": how often it may have. */
+/** How often the retries may start over: they do so after a message had to wait for its bot or the database. */
 function waitsOf(run: Run, account: Account, unsent: number): number {
-  // So does what another plugin of the bot held back.
+  // And after another plugin of the bot held the message.
   const held = run.plan.chats[account.request.chat]?.calls.filter(call => call?.heldFor !== undefined).length ?? 0
   return isForLater(account) ? unsent + held + timesAway(run, account) + (isSlowAtWriting(run) || hasWrongClock(run) ? 2 : 0) : 0
 }
 
-/** How often the bot of a request was cut off. */
+/** How often the bot of a request was disconnected. */
 function timesAway({ calls, plan: { chats, moments } }: Run, { request }: Account): number {
   const sid = chats[request.chat]?.sid
   return calls.filter(({ chat, fault }) => fault?.cutAfter !== undefined && chat.startsWith(`${sid} `)).length
     + moments.filter(({ what }) => 'sid' in what && what.sid === sid).length
 }
 
-/** Only the first call has the whole of its time; the caller's time may be over in those after it. */
+/** Only the first call has its full time. The caller's time may end during a later one. */
 function isRepeat(lane: readonly Call[], { marks, begunAt }: Call): boolean {
   return lane.some(other => other.begunAt < begunAt && other.marks.some(mark => marks.includes(mark)))
 }
 
-/** The same after a limit of its chat or its account, which its caller has waited for. */
+/** A call after a rate limit of its chat or account, which its caller waited for, also has less than its full time. */
 function isAfterLimit({ calls }: Run, { chat, process, begunAt }: Call): boolean {
   const [sid = ''] = chat.split(' ')
   return calls.some(({ chat: other, process: own, outcome, answeredAt = Infinity, fault: { limit } = {} }) => {
     if (!limit || outcome !== 'limited' || own !== process) return false
     const late = begunAt - answeredAt - limit.after
-    // Before a call its delivery may be saved.
+    // The delivery may be saved before the call.
     return late >= 0 && late < 1_000 && (limit.scope === 'account' ? other.startsWith(`${sid} `) : other === chat)
   })
 }
 
-/** "The platform carries a repeated call out only once: it is sent again at once", by the next owner also while the first call is open. */
+/** On a platform that deduplicates calls, the next owner repeats a call at once, even while the first one is open. */
 function isRepeatable({ acquisitions, plan: { platform: { idempotentFor = 0 } } }: Run, before: Call, { marks, begunAt }: Call): boolean {
   return marks.join() === before.marks.join() && begunAt - before.begunAt < idempotentFor
     && acquisitions.some(({ at }) => at > before.begunAt && at <= begunAt)
 }
 
-/** Its caller's time was over, and it was told so. */
+/** The caller's time was over, and it was told so. */
 function isGivenUp({ accounts }: Run, before: Call, { begunAt }: Call): boolean {
   return accounts.some(({ marks, issues }) => before.marks.some(mark => marks.includes(mark)) && issues.some(({ word }) => (
     word?.kind === 'results' && word.at >= before.begunAt && word.at <= begunAt
   )))
 }
 
-/** The answer to another call of the same message came meanwhile. */
+/** Another call of the same message was answered meanwhile. */
 function isAnsweredElsewhere(lane: readonly Call[], { marks }: Call, { begunAt }: Call): boolean {
   return lane.some(({ marks: others, outcome, answeredAt = Infinity }) => (
     others.join() === marks.join() && outcome === 'sent' && answeredAt <= begunAt
   ))
 }
 
-/** Where the relay ended everything at once, a call is given up. */
+/** The relay was ended at once and gave up its call. */
 function isEnded({ endings }: Run, before: Call, call: Call): boolean {
   return endings.some(({ process, at }) => process === call.process && at <= call.begunAt && at >= before.begunAt - 5_000)
 }

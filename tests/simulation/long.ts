@@ -3,9 +3,9 @@ import { parseArgs } from 'node:util'
 import { describe, replayCommand, tryOut } from './harness'
 import { bundle, runAll } from './workers'
 
-/** How many schedules that failed are printed as a whole. */
+/** How many failed schedules are described in full. */
 const mostShown = 3
-/** After how many schedules the progress is told. */
+/** The number of schedules between two progress reports. */
 const step = 10_000
 
 async function main(): Promise<void> {

@@ -5,20 +5,20 @@ import type { CallFault, HistoryFault, PlatformOptions, Trouble } from './platfo
 
 export interface PlannedItem {
   type: 'text' | 'image' | 'file' | 'video'
-  /** What it looks like: texts and names of files may be equal. */
+  /** The visible content. Texts and file names may be equal. */
   look: string
-  /** Whether it is a link instead of data. */
+  /** Whether the item is a link instead of data. */
   isLink: boolean
 }
 
-/** A request of one caller. With a key the caller repeats it until it knows what became of the message. */
+/** A request of one caller. With a key, the caller repeats it until it knows the outcome. */
 export interface PlannedRequest {
   name: number
   at: number
-  /** Which relay is asked. */
+  /** The relay that gets the request. */
   host: number
   chat: number
-  /** Whether it names its bot. */
+  /** Whether the request names its bot. */
   hasBot: boolean
   mode: 'single' | 'batch'
   items: readonly PlannedItem[]
@@ -26,28 +26,28 @@ export interface PlannedRequest {
   event?: { lifetime?: number }
   deferred?: { wait: number, inMemory?: number }
   expiresIn?: number
-  /** When the caller goes away. */
+  /** When the caller disconnects. */
   leaveAfter?: number
-  /** How long the caller waits before each repeat. */
+  /** The wait before each repeat. */
   repeats: readonly number[]
   wishes?: PlannedWishes
 }
 
-/** When a message is to leave, and by which ways. */
+/** The requested time and ways of a message. */
 export interface PlannedWishes {
   urgent?: true
-  /** How long after the request it is to join its queue. */
+  /** The delay between the request and the time when the message joins its queue. */
   sendIn?: number
   digest?: number
-  /** All schedules begin at midnight. */
+  /** In hours of the day. Every schedule begins at midnight. */
   quiet?: Quiet
-  /** `ways`: its chats. */
+  /** `ways`: the chats of the ways. */
   route?: { ways: readonly number[], after: number, whenUnknown: 'stop' | 'next' }
-  /** Whether it comes through a hook: where many of these are late, they leave as one. */
+  /** Whether the message comes through a hook. Many late ones leave as a digest. */
   isHook?: true
 }
 
-/** What an operator does with the delivery of a request. */
+/** An operator's action on the delivery of a request. */
 export interface PlannedOperation {
   at: number
   kind: 'retry' | 'withdraw'
@@ -63,14 +63,14 @@ export type Disturbance
     | { kind: 'clock', host: number, by: number }
     | { kind: 'freeze', host: number, ms: number, isAsleep: boolean }
     | { kind: 'database', ms: number }
-    /** The process is gone at once, and started again. */
+    /** The process is killed and started again. */
     | { kind: 'kill', host: number, away: number }
-    /** The process is asked to stop, and started again. */
+    /** The process is stopped and started again. */
     | { kind: 'stop', host: number, away: number }
-    /** The plugin is loaded again in the same process: at once, or when the one before has finished. */
+    /** The plugin is loaded again in the same process: at once, or after the old instance has finished. */
     | { kind: 'reload', host: number, isAtOnce: boolean }
 
-/** When something happens: at a time, or so long after the n-th call or statement. */
+/** When something happens: at a time, or a while after the n-th call or statement. */
 export interface Moment {
   on: 'time' | 'call' | 'statement'
   nth: number
@@ -87,14 +87,14 @@ export interface PlannedChat {
   questions: readonly (HistoryFault | undefined)[]
 }
 
-/** A schedule of requests and faults; everything in it follows from its seed. Times in milliseconds. */
+/** A schedule of requests and faults. The seed determines all of it. Times are in milliseconds. */
 export interface Plan {
   seed: number
-  /** In memory only; a database of one process; a database server. */
+  /** Memory, a database of one process, or a database server. */
   store: 'memory' | 'file' | 'server'
-  /** How many relays work the database. */
+  /** How many relays share the database. */
   hosts: number
-  /** Whether nothing but closed chats and kills goes wrong: then all that was accepted arrives once, and in its order. */
+  /** Whether the only faults are closed chats and kills. Then every accepted message arrives once, and in order. */
   isHeld?: true
   policy: { timeout: number, retries: number, retryUnanswered: Readonly<Record<string, boolean>>, settleTime: number }
   lanes: { interval: number, capacity: number, pauseAfter: number, pauseFor: number }
@@ -104,7 +104,7 @@ export interface Plan {
   operations: readonly PlannedOperation[]
   statements: readonly (StatementFault | undefined)[]
   moments: readonly Moment[]
-  /** After this time nothing goes wrong any more. */
+  /** After this time, no faults occur. */
   faultsEnd: number
   end: number
 }
@@ -113,12 +113,12 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** After how long the relay gives up waiting for the database, in milliseconds. */
+/** How long the relay waits for the database, in milliseconds. */
 export const statementTimeout = 8_000
-/** What a call with a file, a video or a link may take, in milliseconds. */
+/** How long the platform may carry out a call with a file, a video or a link, in milliseconds. */
 export const mediaSettle = 10 * minute
 
-/** Some of these kinds of faults are in a plan, so that others have none of them. */
+/** The families of faults. A plan has some of them and is free of the others. */
 const families = ['calls', 'slow', 'late', 'history', 'statements', 'database', 'connection', 'restart', 'chatter', 'clock', 'freeze', 'end', 'reload'] as const
 type Families = Record<typeof families[number], boolean>
 
@@ -134,7 +134,7 @@ export function createPlan(seed: number): Plan {
   const interval = random.pick([0, 0, 1000, 3000])
   const retries = random.between(0, 3)
   const retriesUnanswered = random.chance(0.4)
-  // The platform says whether texts are sent again.
+  // The platform decides whether texts are resent.
   const policy = { timeout, retries, retryUnanswered: {}, settleTime: random.pick([15, 30]) * second }
   const faultsEnd = random.pick([1, 3, 6]) * minute
   const chats = Array.from({ length: random.between(isFlow ? 2 : 1, 3) }, (_, index): PlannedChat => ({
@@ -146,7 +146,7 @@ export function createPlan(seed: number): Plan {
   }))
   const planned = createRequests(random, { store, hosts, chats: chats.length, until: faultsEnd, most: isFlow ? 24 : 12 })
   const requests = isFlow ? withWishes(new Random(seed + 800_000_011), planned, chats.length) : planned
-  // From numbers of their own: all else in a schedule is as it would be without them.
+  // These numbers have their own seeds, so that the rest of a schedule does not depend on them.
   const kinds = new Random(seed + 700_000_001)
   const kind = kindOf(seed) ?? kinds.weighted<PlatformKind>([[8, 'usual'], [1, 'bare'], [1, 'idempotent']])
   const isLimited = kinds.chance(kind === 'usual' ? 0.15 : 0.5)
@@ -172,22 +172,22 @@ export function createPlan(seed: number): Plan {
       ...hosts > 1 ? createTakeOver(random) : [],
       ...closures,
     ],
-    // What went unanswered is looked for after five minutes, and once it has settled. The last try of a closed chat may come after eight.
+    // Unanswered messages are looked up after five minutes and once settled. The last try of a closed chat may come after eight minutes.
     end: faultsEnd + (requests.some(({ items }) => items.some(({ type }) => type !== 'text')) ? 2 * mediaSettle + 5 * minute : 10 * minute)
       + (closures.length > 0 ? 8 * minute : 0) + (isFlow ? 15 * minute : 0),
   }
 }
 
 /**
- * What platforms other than OneBot are like: `bare` has neither a history nor reports, and nothing is sent again on a guess; further calls
- * for a message of an `idempotent` one do no harm for a while.
+ * Platforms other than OneBot. `bare` has neither a history nor reports, and never resends on a guess. On an `idempotent` one, repeated
+ * calls for a message are harmless for a while.
  */
 export type PlatformKind = 'usual' | 'bare' | 'idempotent'
 
-/** From these seeds on all platforms are of one kind; elsewhere some are. */
+/** From these seeds on, all platforms are of one kind. Elsewhere, some are. */
 export const kindSeeds: Readonly<Record<Exclude<PlatformKind, 'usual'>, number>> = { bare: 500_000_000, idempotent: 600_000_000 }
 
-/** From these seeds on requests say when they are to leave, and by which ways. */
+/** From these seeds on, requests have times and ways. */
 export const flowSeeds = 700_000_000
 
 function kindOf(seed: number): PlatformKind | undefined {
@@ -201,7 +201,7 @@ function traitsOf(random: Random, kind: PlatformKind): Partial<PlatformOptions> 
   return { hasHistory, reports: undefined, retriesUnanswered, idempotentFor: random.pick([1, 5, 60]) * minute }
 }
 
-/** Some calls meet a limit of their chat or of their account. */
+/** Lets some calls run into a rate limit of their chat or account. */
 function withLimits(random: Random, calls: PlannedChat['calls']): PlannedChat['calls'] {
   const share = random.next() * 0.4
   return Array.from({ length: 24 }, (_, place) => random.chance(share)
@@ -212,10 +212,10 @@ function withLimits(random: Random, calls: PlannedChat['calls']): PlannedChat['c
     : calls[place])
 }
 
-/** The seeds of the plans that `createHeldPlan` makes. */
+/** The first seed of the plans of `createHeldPlan`. */
 export const heldSeeds = 1_000_000_000
 
-/** A hundred messages are accepted while their account is logged out or their chats are muted, and the relay is killed meanwhile. */
+/** A hundred messages are accepted while their account is logged out or their chats are muted. Meanwhile the relay is killed. */
 export function createHeldPlan(seed: number): Plan {
   const random = new Random(seed)
   const store = random.pick<Plan['store']>(['file', 'server'])
@@ -256,7 +256,7 @@ export function createHeldPlan(seed: number): Plan {
   }
 }
 
-/** Some of the first calls, questions or statements go wrong. */
+/** Faults for some of the first calls, questions or statements. */
 function faultsOf<T>(random: Random, count: number, create: () => T): (T | undefined)[] {
   const share = random.next() * 0.7
   return Array.from({ length: count }, () => random.chance(share) ? create() : undefined)
@@ -273,7 +273,7 @@ function createRequests(
     const look = type === 'text' ? `text ${text}` : `f${random.between(1, 2)}`
     return { type, look, isLink: areLinks && random.chance(0.5) }
   }
-  // Many requests come close to one another, so that they wait for one another.
+  // Many requests are close to each other, so that they have to wait.
   let at = 0
   return Array.from({ length: random.between(2, most) }, (_, name): PlannedRequest => {
     at = Math.min(at + random.weighted([[3, random.between(0, 20)], [3, random.between(0, 3000)], [1, random.between(0, 60_000)]]), until)
@@ -351,7 +351,7 @@ function statementFault(random: Random): StatementFault {
   ])
 }
 
-/** Most are texts; those to a chat share its digest and its quiet hours. */
+/** Adds times and ways. Most messages are texts. Those to one chat share its digest and quiet hours. */
 function withWishes(random: Random, requests: readonly PlannedRequest[], chats: number): PlannedRequest[] {
   const policies = Array.from({ length: chats }, (): PlannedWishes => {
     const from = random.between(0, 4)
@@ -382,7 +382,7 @@ function withWishes(random: Random, requests: readonly PlannedRequest[], chats: 
   })
 }
 
-/** A chat is muted for a while, an account is logged out, or its messages are swallowed. */
+/** Mutes a chat, logs an account out, or swallows its messages, for a while. */
 function createClosures(
   random: Random, { accounts, chats, faultsEnd }: { accounts: readonly string[], chats: number, faultsEnd: number },
 ): Moment[] {
@@ -399,7 +399,7 @@ function createClosures(
   }))
 }
 
-/** The owner is held in the middle of a send, for long enough that the other relay takes over. */
+/** Freezes the owner in the middle of a send, long enough for the other relay to take over. */
 function createTakeOver(random: Random): Moment[] {
   return Array.from({ length: random.pick([0, 1, 2]) }, (): Moment => ({
     on: random.chance(0.7) ? 'statement' : 'call', nth: random.between(3, 60), after: random.between(0, 15),

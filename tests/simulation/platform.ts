@@ -7,91 +7,88 @@ import {
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'
 
-/** What divides a text, in a message, from its mark: nothing looks at the mark but the judges. */
+/** Separates a text from its mark in a message. Only the judges read marks. */
 export const markSign = '\u2063'
 const markPattern = new RegExp(`${markSign}([\\d.]+)`, 'g')
 
-/** After how long the adapter gives a question for the history up, in milliseconds. */
+/** How long the adapter waits for an answer about the history, in milliseconds. */
 const longestQuestion = 30_000
 
-/** What becomes of one call. All times in milliseconds from the call on. */
+/** The course of one call. All times are in milliseconds since the call. */
 export interface CallFault {
-  /** `nameless` is a yes without an ID; with `none` the call is never answered. */
+  /** `nameless` is a success without an ID. A call with `none` is never answered. */
   answer: 'sent' | 'nameless' | 'none' | 'limited' | keyof typeof failures
   answerAfter: number
-  /** For how long the platform wants no calls where it says that it is limited. */
+  /** The rate limit of a `limited` call. */
   limit?: Limit
-  /** When the message is in the chat; absent where it never is. */
+  /** When the message is in the chat; absent if never. */
   carriedAfter?: number
-  /** The same in settling times of the message. */
+  /** `carriedAfter` as a multiple of the settling time. */
   carriedAfterSettling?: number
   /** When the connection breaks. */
   cutAfter?: number
-  /** How long another plugin of the bot holds the message back before the call. */
+  /** How long another plugin of the bot holds the message before the call. */
   heldFor?: number
 }
 
-/** What becomes of one question for the history. */
+/** The course of one request for the history. */
 export interface HistoryFault {
   answer: 'page' | 'refused' | 'unanswered' | 'none' | 'unreadable'
   answerAfter: number
-  /** When the platform looks, between the question and its answer. */
+  /** When the platform reads the history, between the request and its answer. */
   readAfter: number
 }
 
-/** What goes wrong in a chat: by the numbers of the calls and of the questions for its history. */
+/** The faults of a chat, by the numbers of the calls and of the requests for the history. */
 export interface ChatFaults {
   calls: readonly (CallFault | undefined)[]
   questions: readonly (HistoryFault | undefined)[]
 }
 
-/** A platform on which everything happens as planned. */
+/** The options of a platform without faults. */
 export interface PlatformOptions {
   hasHistory: boolean
-  /** Whether it reports the messages of the bot's own account; `undefined` where such a platform never does. */
+  /** Whether the platform reports messages of the bot's own account; `undefined` if such a platform never does. */
   reports: boolean | undefined
-  /** Whether texts are sent again where nobody can tell whether they arrived. */
+  /** Whether texts are resent if nothing can tell whether they arrived. */
   retriesUnanswered: boolean
-  /** For how long after the first call for a message a further one makes no second message; absent where it always does. */
+  /** For how long after the first call a repeated one creates no second message; absent if it always does. */
   idempotentFor?: number
-  /** Whether its times are whole seconds. */
+  /** Whether the platform's times are whole seconds. */
   isCoarse: boolean
-  /** By how much its clock is ahead, in milliseconds. */
+  /** How far the platform's clock is ahead, in milliseconds. */
   offset: number
-  /** Whether it can say if a chat is muted. */
+  /** Whether the platform can tell if a chat is muted. */
   tellsMutes: boolean
   accounts: readonly string[]
 }
 
-/**
- * What is wrong for a while with a chat, or with an account, and until when: `logged-out` is reported by the status of the account,
- * `unknown-login` by nothing but answers.
- */
+/** A temporary problem of a chat or an account. `logged-out` shows in the status of the account, `unknown-login` only in answers. */
 export type Trouble = 'muted' | 'logged-out' | 'unknown-login' | 'swallowed'
 
-/** A call that was made: `begin` was called. */
+/** A call: `begin` was called. */
 export interface Call {
   readonly process: ProcessClock
   readonly chat: string
-  /** What the relay calls the message. */
+  /** The relay's name of the message. */
   readonly name: string
-  /** Which items of which requests. */
+  /** The marks of the items in the message. */
   readonly marks: readonly string[]
   readonly likeness: string
   readonly begunAt: number
-  /** The same by the clock of its machine. */
+  /** `begunAt` by the machine's clock. */
   readonly wall: number
-  /** How long the platform may take for it at most, in milliseconds. */
+  /** How long the platform may carry out the call at most, in milliseconds. */
   readonly settle: number
   readonly fault: CallFault | undefined
-  /** When the answer reached the relay, or that there is none because of a lost connection. */
+  /** When the relay got the answer, or lost the connection. */
   answeredAt?: number
-  /** When the account was logged out before that. */
+  /** When the account was logged out before the answer. */
   leftAt?: number
   outcome?: string
 }
 
-/** A question for the history of a chat. */
+/** A request for the history of a chat. */
 export interface Question {
   readonly process: ProcessClock
   readonly chat: string
@@ -99,7 +96,7 @@ export interface Question {
   answeredAt?: number
 }
 
-/** A message that is in a chat. */
+/** A message in a chat. */
 export interface Entry {
   readonly id: string
   readonly time: number
@@ -107,7 +104,7 @@ export interface Entry {
 }
 
 interface Chat {
-  /** What was said, the oldest first: messages of the account, which others may not see, and numbers of messages of others. */
+  /** The history, oldest first: messages of the account, which others may not see, and numbers of messages of others. */
   log: (Entry & { isSeen: boolean } | { others: number, time: number })[]
   calls: number
   questions: number
@@ -118,27 +115,27 @@ interface Connection {
   readonly sid: string
   reports: Map<string, Report[]>
   readonly watches: Set<Parameters<Port['onHealth']>[0]>
-  /** Fail when the connection breaks. */
+  /** Called when the connection breaks. */
   readonly open: Set<(error: SendError) => void>
 }
 
-/** The scripted platform: a ledger of what was carried out, for which calls, and when. */
+/** The scripted platform. Its ledger contains the messages that were carried out, with their calls and times. */
 export class Platform {
   readonly ledger: Entry[] = []
   readonly calls: Call[] = []
-  /** When which chat was open again by what it told, by itself or because it was asked. */
+  /** When the platform told that a chat was open again, in a report or an answer. */
   readonly openings: { chat: string, at: number }[] = []
-  /** When the history of which chat was asked for. */
+  /** The requests for histories. */
   readonly questions: Question[] = []
   private readonly chats = new Map<string, Chat>()
   private readonly offline = new Set<string>()
-  /** Until when there is what trouble with which chat or account. */
+  /** The ends of present troubles, by trouble and chat or account. */
   private readonly troubles = new Map<string, number>()
   private readonly listeners = new Set<{ process: ProcessClock, callback: Parameters<Port['onChat']>[0] }>()
   private readonly connections: Connection[] = []
-  /** What was carried out last, by what the relay calls it. */
+  /** The last message that was carried out, by the relay's name for it. */
   private readonly named = new Map<string, Entry>()
-  /** Cancels what has still to be carried out. */
+  /** Cancels work that has not been carried out yet. */
   private readonly pending = new Map<string, Set<() => void>>()
 
   constructor(
@@ -148,12 +145,12 @@ export class Platform {
     private readonly onCall: (call: Call) => void,
   ) {}
 
-  /** Others say something in a chat. */
+  /** Adds messages of others to a chat. */
   chatter(chat: string, others: number, time = this.timeline.now): void {
     if (others > 0) this.chatOf(chat).log.push({ others, time })
   }
 
-  /** The connections of an account break; those of all processes. It is back after a while. */
+  /** Breaks the connections of an account, in all processes. They are back after `away` milliseconds. */
   cut(sid: string, away: number): void {
     this.offline.add(sid)
     for (const connection of this.connections) {
@@ -166,7 +163,7 @@ export class Platform {
     })
   }
 
-  /** An account has some trouble until a time, in all chats. */
+  /** Puts an account into trouble until a time, in all its chats. */
   trouble(sid: string, what: Trouble, until: number): void {
     this.set(what, sid, until, () => what === 'logged-out' && this.tellStatus(sid))
     if (what !== 'logged-out') return
@@ -174,7 +171,7 @@ export class Platform {
     this.tellStatus(sid)
   }
 
-  /** A chat is muted until a time. */
+  /** Mutes a chat until a time. */
   mute(sid: string, target: Target, until: number, { isReported, isLifted }: { isReported: boolean, isLifted: boolean }): void {
     const tell = (state: 'muted' | 'open'): void => {
       if (!this.isOnline(sid)) return
@@ -193,7 +190,7 @@ export class Platform {
     this.openings.push({ chat: chatName(sid, target), at: until })
   }
 
-  /** The platform restarts: what it has not carried out yet is lost, and its history may be shorter. */
+  /** Restarts the platform. Work in progress is lost, and the history may become shorter. */
   restart(sid: string, away: number, kept: number): void {
     for (const cancel of this.pending.get(sid) ?? []) cancel()
     for (const [name, chat] of this.chats) if (name.startsWith(sid)) chat.log = kept > 0 ? chat.log.slice(-kept) : []
@@ -214,7 +211,7 @@ export class Platform {
     this.timeline.at(until, () => this.has(what, where) || onEnd())
   }
 
-  /** Tells all processes whether an account is online. */
+  /** Notifies all processes of the status of an account. */
   private tellStatus(sid: string): void {
     const isOnline = this.isOnline(sid)
     for (const { process, sid: told, watches } of this.connections) {
@@ -222,12 +219,12 @@ export class Platform {
     }
   }
 
-  /** A time of the timeline by the clock of the platform, in milliseconds since the epoch. */
+  /** Converts a time of the timeline to the platform's clock, in milliseconds since the epoch. */
   private shownAt(time: number): number {
     return this.timeline.wall - this.timeline.now + time + this.options.offset
   }
 
-  /** The platform as a process sees it. */
+  /** The platform's port for a process. */
   port(process: ProcessClock): Port {
     const accounts = this.options.accounts.map(sid => this.account(process, sid))
     const fits = ({ selfId }: BotSelector) => (account: Account): boolean => selfId === undefined || account.selfId === selfId
@@ -297,7 +294,7 @@ export class Platform {
     })
   }
 
-  /** What becomes of a call because of the troubles of its chat and its account. */
+  /** The fault that the troubles of a chat and its account cause for a call. */
   private troubleOf(sid: string, chat: string): CallFault | undefined {
     if (this.has('logged-out', sid) || this.has('unknown-login', sid)) return { answer: 'logged-out', answerAfter: 10 }
     if (this.has('muted', chat)) return { answer: 'muted', answerAfter: 10 }
@@ -366,7 +363,7 @@ export class Platform {
     const { answer } = fault
     if (answer === 'none') return
     const isYes = answer === 'sent' || answer === 'nameless'
-    // The answer travels over the connection of the call, which may have broken.
+    // The answer uses the connection of the call, which may have broken.
     this.later(connection.sid, Math.max(fault.answerAfter, isYes ? carriedAfter ?? 0 : 0), () => {
       connection.process.deliver(this.timeline.now, () => end(answer, () => {
         if (isYes) resolve({ messageIds: entry && answer === 'sent' && !call.likeness.startsWith('[file') ? [entry.id] : [] })
@@ -398,7 +395,7 @@ export class Platform {
     return entry
   }
 
-  /** Something that a restart of the platform keeps from happening. */
+  /** Schedules work that a restart of the platform cancels. */
   private later(sid: string, ms: number, what: () => void): void {
     const pending = this.pending.get(sid) ?? new Set()
     this.pending.set(sid, pending)
@@ -468,13 +465,13 @@ export function chatName(sid: string, { kind, id }: Target): string {
   return `${sid} ${kind}:${id}`
 }
 
-/** Pictures and videos look alike in a history, and so do files of one name. */
+/** The content of an item as a history shows it. Pictures look alike, as do videos, and files of one name. */
 function likenessOf(item: LoadedItem): string {
   if (item.type === 'text') return item.text.replaceAll(markPattern, '')
   return item.type === 'file' ? `[file ${item.name}]` : `[${item.type}]`
 }
 
-/** The mark of an item of media is a part of its link. The text of a digest has those of the texts that it shows. */
+/** The marks of an item. That of media is part of the link. The text of a digest contains those of its members. */
 function marksOf(item: LoadedItem): string[] {
   if (item.type === 'text') return Array.from(item.text.matchAll(markPattern), ([, mark = '']) => mark)
   if (!('src' in item)) return []
@@ -482,7 +479,7 @@ function marksOf(item: LoadedItem): string[] {
   return /mark-([\d.]+)-/.exec(base64 === undefined ? item.src : Buffer.from(base64, 'base64').toString())?.slice(1) ?? []
 }
 
-/** The failures that calls meet, as the port tells them. */
+/** The failures of calls, as the port throws them. */
 const failures = {
   'refused': new SendError('refused', 'refused'),
   'about-target': new SendError('refused', 'muted', { causeId: 'muted' }),

@@ -1,15 +1,15 @@
-// Turns each rule of the core off and shows after how many schedules that is caught:
-// `npm run test:rules -- [--schedules 6000] [--only 3,4]`. A change that does not apply any more is an error.
+// Turns each rule of the core off and shows after how many schedules the simulation notices: `npm run test:rules -- [--schedules 6000]
+// [--only 3,4]`. A patch that no longer applies is an error.
 import { parseArgs } from 'node:util'
 import { bundle, runAll, type Finding, type Patch } from './workers'
 
 interface Rule {
-  /** As the rules of the core are numbered in docs/architecture.md. */
+  /** The number of the rule in docs/architecture.md. */
   number: number
-  /** What is no longer so. */
+  /** The effect of turning the rule off. */
   off: string
   patches: readonly Patch[]
-  /** The seed to begin with, where hardly one schedule in ten thousand shows it. */
+  /** The seed to start from, if fewer than one in ten thousand schedules shows the effect. */
   from?: number
 }
 
@@ -104,7 +104,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The first schedule that fails with the changes, and does not without them. */
+/** The first schedule that fails only with the patches. */
 async function findFirst(
   broken: string, sound: string, { from, schedules }: { from: number, schedules: number },
 ): Promise<Finding | undefined> {

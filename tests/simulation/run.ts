@@ -11,19 +11,19 @@ import { copy, Database, SimulatedJournal } from './journal'
 import { mediaSettle, type Disturbance, type Moment, type Plan, type PlannedItem, type PlannedOperation, type PlannedRequest, type PlannedWishes } from './plan'
 import { chatName, markSign, Platform, type Call, type Entry, type Question } from './platform'
 
-/** What a caller was told. */
+/** The answer that a caller got. */
 export type Word
   = | { kind: 'accepted', id: string }
     | { kind: 'results', id: string, isReplay: boolean, outcomes: readonly Outcome[], messageIds: readonly (readonly string[])[] }
-    /** The request as such failed; without an outcome it tells nothing of the message. */
+    /** The request itself failed. Without an outcome, the answer tells nothing of the message. */
     | { kind: 'failed', code: string, outcome: Outcome | undefined, retryAfter: boolean }
 
-/** One time that a caller asked. */
+/** One request of a caller, first or repeated. */
 export interface Issue {
   readonly at: number
-  /** The same by the clock of the machine that was asked. */
+  /** `at` by the clock of the relay's machine. */
   readonly wall: number
-  /** The ID of the delivery if this makes one. */
+  /** The ID of the delivery, if the request creates one. */
   readonly id: string
   readonly process: ProcessClock
   word?: Word & { at: number }
@@ -35,41 +35,41 @@ export interface Account {
   /** The marks of its items, by their places. */
   readonly marks: readonly string[]
   readonly issues: Issue[]
-  /** When an operator had it sent again, or withdrew it. */
+  /** The retries and withdrawals of an operator. */
   readonly operations: { at: number, id: string, kind: PlannedOperation['kind'], result: string }[]
-  /** Whether no relay knows of it before the next start. */
-  isForsaken?: boolean
-  /** What the record says in the end. */
+  /** Whether no relay knows the delivery before the next start. */
+  isOrphaned?: boolean
+  /** The last state of the record. */
   record?: Delivery | undefined
-  /** That of the digest that it left in. */
+  /** The record of the digest that contained the message. */
   digest?: Delivery
 }
 
-/** A relay became the owner of the database. */
+/** A relay has become the owner of the database. */
 export interface Acquisition {
   readonly at: number
   readonly process: ProcessClock
-  /** That of the owner; it only grows. */
+  /** The number of the owner, which only grows. */
   readonly number: number
 }
 
-/** What came of a plan. */
+/** The result of a plan. */
 export interface Run {
   readonly plan: Plan
   readonly accounts: readonly Account[]
   readonly ledger: readonly Entry[]
   readonly calls: readonly Call[]
   readonly questions: readonly Question[]
-  /** When which chat was open again by what the platform told, by itself or because it was asked. */
+  /** When the platform told that a chat was open again, in a report or an answer. */
   readonly openings: readonly { chat: string, at: number }[]
   readonly acquisitions: readonly Acquisition[]
-  /** Processes that were killed, stopped or reloaded, and when. */
+  /** When processes were killed, stopped or reloaded. */
   readonly endings: readonly { at: number, process: ProcessClock, kind: string }[]
-  /** When which accounts became restricted; by the clock of their relay as well. */
+  /** When accounts became restricted, also by the clock of their relay. */
   readonly restrictions: readonly { at: number, process: ProcessClock, sid: string, since: number }[]
-  /** What was wrong already while it ran. */
+  /** Problems that were found during the run. */
   readonly problems: string[]
-  /** What happened, with times in milliseconds, where that was asked for. */
+  /** The events, with times in milliseconds, if a trace was requested. */
   readonly trace: string[]
 }
 
@@ -77,10 +77,10 @@ export interface Run {
 interface Instance {
   readonly relay: Relay
   readonly clock: RelayClock
-  /** Resolves once the relay before has ended. */
+  /** Resolves when the relay before has ended. */
   readonly last: Promise<void>
   isStopping: boolean
-  /** How many callers wait for an answer of it. */
+  /** The number of callers that wait for an answer. */
   callers: number
 }
 
@@ -88,21 +88,21 @@ interface Process {
   readonly clock: ProcessClock
   readonly shared: Shared
   instance: Instance
-  /** Resolves once the relay before a reload has ended: then the next one opens the data store, as in the plugin. */
+  /** Resolves when the relay before a reload has ended. The next one then opens the data store, as in the plugin. */
   last: Promise<void>
 }
 
-/** How long a stop waits for callers, and how long all of it may take, in milliseconds. */
+/** How long a stop waits for callers, and how long it may take altogether, in milliseconds. */
 const grace = 4_000
 export const longestStop = 8_000
-/** After how long nothing of a relay that has finished may be left, in milliseconds. */
+/** After this time, a finished relay must have left nothing behind, in milliseconds. */
 const settled = 500
-/** How long the last write of a caller whose statement was answered after the stop may take, in milliseconds. */
+/** How long the last write may take, for a caller whose statement was answered after the stop, in milliseconds. */
 const lastWrite = 300
-/** When everything is asked for once more, before the end, in milliseconds. */
+/** When the final look-up happens, before the end, in milliseconds. */
 const lastLook = 120_000
 
-/** The lock file of a database of one process: it is given on at once when its holder is gone. */
+/** The lock file of a database of one process. The next process gets it as soon as the holder is gone. */
 class LockFile {
   private holder: ProcessClock | undefined
   private number = 0
@@ -137,7 +137,7 @@ class LockFile {
     }
   }
 
-  /** Its holder has given it back, or is gone. */
+  /** The holder has released the lock, or is gone. */
   free(process: ProcessClock): void {
     if (this.holder !== process) return
     this.holder = undefined
@@ -145,13 +145,13 @@ class LockFile {
   }
 }
 
-/** Carries out a plan in simulated time. */
+/** Executes a plan in simulated time. */
 export async function runPlan(plan: Plan, isTraced = false): Promise<Run> {
   const real = Math.random
   const random = new Random(plan.seed + 1_000_000_007)
   const world = new World(plan, isTraced)
   const onRejection = (error: unknown): void => world.complain(`a rejection that nothing handled: ${String(error)}`)
-  // The jitter of the back-off is part of the schedule.
+  // The jitter of the backoff is part of the schedule.
   Math.random = () => random.next()
   process.on('unhandledRejection', onRejection)
   try {
@@ -233,7 +233,7 @@ class World implements Run {
     for (const operation of plan.operations) timeline.at(operation.at, () => this.operate(operation))
     for (const { on, after, what } of this.moments) if (on === 'time') timeline.at(after, () => this.disturb(what))
     timeline.at(plan.faultsEnd, () => this.note('from here on nothing goes wrong'))
-    timeline.at(plan.end - lastLook, () => this.lookLast())
+    timeline.at(plan.end - lastLook, () => this.readRecords())
     await timeline.run(plan.end)
     for (const error of timeline.thrown) this.complain(`a callback threw ${error instanceof Error ? error.stack ?? '' : String(error)}`)
     for (let host = 0; host < plan.hosts; host++) this.stop(host, undefined)
@@ -297,7 +297,7 @@ class World implements Run {
     return instance
   }
 
-  /** Takes down who is active from when on. */
+  /** Records each acquisition of the database. */
   private watch(ownership: Ownership, process: ProcessClock, host: number): Ownership {
     const { acquisitions } = this
     const note = (what: string): void => this.note(`relay ${host} ${what}`)
@@ -322,7 +322,7 @@ class World implements Run {
     }
   }
 
-  /** Something that moments are counted by has happened. */
+  /** Triggers the moments that wait for the n-th call or statement. */
   private count(on: Moment['on'], nth: number): void {
     for (const moment of this.moments) {
       if (moment.on !== on || moment.nth !== nth || this.timeline.now + moment.after > this.plan.faultsEnd) continue
@@ -335,7 +335,7 @@ class World implements Run {
     this.count('call', ++this.callCount)
   }
 
-  /** A restriction is logged when it begins. */
+  /** Records new restrictions. */
   private lookForRestrictions(): void {
     const { timeline: { now }, restrictions } = this
     for (const { clock: process, instance } of this.processes.filter(process => process !== undefined)) {
@@ -391,7 +391,7 @@ class World implements Run {
     }
   }
 
-  /** What a process that is held or sleeps is told reaches it when it goes on. */
+  /** Delivers something to a process. A frozen or sleeping process gets it when it continues. */
   private reach(host: number, what: () => void): void {
     this.processes[host]?.clock.deliver(this.timeline.now, what)
   }
@@ -416,7 +416,7 @@ class World implements Run {
     const end = (): void => {
       if (this.processes[host] === process) this.kill(host, away, 'stop')
     }
-    // Second by second: while the process is held, or its machine sleeps, no time is over for it.
+    // In steps of a second, because no time passes for a frozen process or a sleeping machine.
     let cancel = (): void => undefined
     const wait = (left: number): void => {
       if (left > 0) {
@@ -447,7 +447,7 @@ class World implements Run {
     else void checked.then(again)
   }
 
-  /** Ends a relay as a stop of the plugin does. */
+  /** Ends a relay, as a stop of the plugin does. */
   private async finish(instance: Instance, clock: ProcessClock): Promise<void> {
     instance.isStopping = true
     const start = clock.now()
@@ -458,7 +458,7 @@ class World implements Run {
     this.note('a relay has finished')
   }
 
-  /** Nothing is left behind by a relay that has finished, unless it still waits for a slow database, or has its last answers since. */
+  /** A finished relay has left no timers behind, unless it still waits for a slow database, or has just got its last answers. */
   private async checkLeft(instance: Instance, process: ProcessClock): Promise<void> {
     await new Promise<void>(resolve => instance.clock.after(settled, resolve))
     if (this.database.isBusy(process)) return
@@ -466,17 +466,17 @@ class World implements Run {
     if (left.length > 0) this.complain(`timers are left behind by a stop, for ${left.join()} ms`)
   }
 
-  /** A caller asks, for the n-th time. */
+  /** Sends the n-th request of a caller. */
   private issue(account: Account, nth: number): void {
     const { request } = account
     const process = this.processes[request.host]
     if (!process || process.instance.isStopping) {
-      // Nobody listens.
+      // No relay listens.
       this.timeline.at(this.timeline.now + 500, () => this.issue(account, nth))
       return
     }
     process.clock.deliver(this.timeline.now, () => void this.ask(account, nth, process.clock, process.instance))
-    // The caller learns from the broken connection that the process is gone.
+    // The caller notices the end of the process by the broken connection.
     const watch = (): void => {
       const issue = account.issues[nth]
       if (issue?.word) return
@@ -539,7 +539,7 @@ class World implements Run {
     }
   }
 
-  /** A caller with a key asks again until it knows what became of its message. */
+  /** A caller with a key repeats its request until it knows the outcome. */
   private repeat(account: Account, nth: number): void {
     const { word } = account.issues[nth] ?? {}
     const { request: { hasKey, repeats } } = account
@@ -568,11 +568,11 @@ class World implements Run {
   }
 
   /** Reads the records. */
-  private lookLast(): void {
+  private readRecords(): void {
     this.note('the records are read')
     for (const { instance } of this.processes.filter(process => process !== undefined)) {
       for (const { queue, state, waiting, later } of instance.relay.lanes()) {
-        // Those that wait for their time are tried when it comes, and not before. A hold that nothing waits for takes half an hour.
+        // Scheduled messages are tried only when their time comes. A hold without waiting messages lasts half an hour.
         const [quiet, digest] = [later?.kinds.quiet ?? 0, later?.kinds.digest ?? 0]
         if (state === 'held' && waiting > quiet + digest) this.complain(`${queue} is held for ever`)
       }
@@ -587,18 +587,18 @@ class World implements Run {
     }
   }
 
-  /** What became of a request that was told to have failed. */
+  /** Reads the record of a request that was answered with an error. */
   private async readOther({ relay, clock }: Instance, id: string): Promise<void> {
     const delivery = await relay.history().then(history => history.get(id)).catch(() => undefined)
-    // What is ordered for later waits for the clock of the relay's machine, which may differ from that of the one that accepted it.
+    // A scheduled message waits for the clock of the relay's machine, which may differ from the clock of the machine that accepted it.
     const isLater = (delivery?.flow.sendAt ?? 0) > clock.wall()
-    if (delivery && isUnfinished(delivery.state) && !isLater && !this.database.forsaken.has(id)) this.complain(`${id} is ${delivery.state} for ever`)
+    if (delivery && isUnfinished(delivery.state) && !isLater && !this.database.orphaned.has(id)) this.complain(`${id} is ${delivery.state} for ever`)
   }
 
   private async read(relay: Relay, account: Account, id: string): Promise<void> {
     try {
-      // "Where the answer to that gets lost as well, it waits for the next start."
-      account.isForsaken = this.database.forsaken.has(id)
+      // If the answer to that is lost as well, the delivery waits for the next start.
+      account.isOrphaned = this.database.orphaned.has(id)
       const history = await relay.history()
       account.record = copy(await history.get(id))
       const { digest } = account.record.flow
@@ -631,7 +631,7 @@ function toItem({ type, look, isLink }: PlannedItem, mark: string): Item {
   }
 }
 
-/** How long a platform may take for a message at most. */
+/** How long a platform may carry out a message at most, in milliseconds. */
 function settleOf(items: readonly LoadedItem[], { policy: { settleTime, timeout } }: Plan): number {
   const isLong = items.some(item => item.type === 'file' || item.type === 'video' || ('src' in item && item.src.startsWith('http://host')))
   return isLong ? mediaSettle : Math.max(settleTime, timeout)

@@ -1,11 +1,10 @@
-// Runs schedules, so many from each seed on and of those every n-th: `node - <n> <seed>:<schedules> …`. Writes what it finds, and how many
-// are done.
+// Runs every n-th schedule from each seed on, as many as given: `node - <n> <seed>:<schedules> …`. Writes the findings and the progress.
 import { tryOut } from './harness'
 
-/** How many schedules are reported together. */
+/** How many schedules are reported at once. */
 const step = 100
 
-// Nobody reads the stacks of failures that are simulated, and they take time.
+// The stacks of simulated failures are never read, and take time.
 Error.stackTraceLimit = 0
 
 async function main(): Promise<void> {

@@ -6,7 +6,7 @@ import { build } from 'esbuild'
 
 const root = join(__dirname, '../..')
 
-/** A change of the text of a file in `src/relay`, or of the simulated journal, which keeps some of the rules. */
+/** A text change in a file of `src/relay`, or in the simulated journal, which implements some of the rules. */
 export interface Patch {
   file: string
   find: string
@@ -19,21 +19,21 @@ export interface Finding {
   problems: string[]
 }
 
-/** So many schedules from a seed on. */
+/** A number of schedules from a seed on. */
 export type Range = readonly [first: number, schedules: number]
 
 export interface WorkOptions {
   workers: number
-  /** Whether to end with the first finding. */
+  /** Whether to stop after this finding. */
   isOver?: (finding: Finding) => boolean
   onProgress?: (done: number) => void
 }
 
 /**
- * Bundles the simulation and the core, with some changes of the core.
+ * Bundles the simulation and the core, with patches.
  *
  * @returns the script of a worker
- * @throws Error where a text that is to be changed is not there exactly once
+ * @throws Error when the text to replace is not there exactly once
  */
 export async function bundle(patches: readonly Patch[] = []): Promise<string> {
   const { outputFiles: [output] } = await build({
@@ -58,10 +58,10 @@ export async function bundle(patches: readonly Patch[] = []): Promise<string> {
 }
 
 /**
- * Runs schedules in processes of their own, each of which gets the script.
+ * Runs schedules in separate processes, each with the script.
  *
- * @returns those that failed
- * @throws Error where a process ended before it had run its share
+ * @returns the schedules that failed
+ * @throws Error when a process ended before it had run its share
  */
 export async function runAll(script: string, ranges: readonly Range[], options: WorkOptions): Promise<Finding[]> {
   const { workers, isOver = () => false, onProgress } = options
@@ -92,7 +92,7 @@ export async function runAll(script: string, ranges: readonly Range[], options: 
   return findings
 }
 
-/** A line of a worker: a finding, or how many schedules are done. */
+/** A line of a worker: a finding, or the number of finished schedules. */
 function readLine(line: string): [finding: Finding | undefined, count: number] {
   const [seed = '', ...problems] = line.split('\t')
   return problems.length === 0 ? [undefined, Number(seed)] : [{ seed: Number(seed), problems }, 0]
