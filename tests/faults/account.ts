@@ -1,60 +1,57 @@
 import type { PlannedItem, PlannedRequest } from './plan'
 
-/** What a caller was told of an item; `unknown` when no answer came. */
+/** The outcome of an item as a caller knows it; `unknown` without an answer. */
 export type Told = 'sent' | 'refused' | 'unsent' | 'unanswered' | 'unknown'
 
-/** What was told of one item. */
+/** What the caller knows of one item. */
 export interface ItemAccount {
   told: Told
-  /** Of a success. */
+  /** The IDs of a success. */
   ids: readonly string[]
-  /** The newest entry of the ledger when a success was told first, by its number. */
+  /** The number of the newest ledger entry when the success was first told. */
   seq?: number
-  /** Whether it was told to be unanswered before it was told to be sent. */
+  /** Whether the item was told to be unanswered before it was told to be sent. */
   isLate?: boolean
 }
 
-/**
- * What callers were told of one message or batch: of one request, or of all with the same key, which are one. Times are places in
- * the order of events.
- */
+/** What callers know of one message or batch. All requests with the same key count as one. Times are positions in the order of events. */
 export interface Account {
   /** The first request. */
   request: PlannedRequest
   items: readonly PlannedItem[]
   results: ItemAccount[]
-  /** When it was issued first. */
+  /** When the first request was issued. */
   issued: number
-  /** When it was first told that it is sent, or accepted. */
+  /** When the message was first told to be sent or accepted. */
   accepted?: number
-  /** The delivery that was accepted for later, while its end is not known. */
+  /** The accepted delivery, until its end is known. */
   deliveryId?: string
-  /** Whether the answer to a request with this key was lost, and nothing has been told of it since: it may have been sent. */
-  isUnheard: boolean
-  /** The delivery of the answer that was told last, which has a record that must agree with it. */
+  /** Whether the answer to a request with this key was lost and nothing was told since. The message may have been sent. */
+  hasLostAnswer: boolean
+  /** The delivery of the last answer. Its record must agree with the answer. */
   recordId?: string
-  /** Calls that its delivery took, as its record says. */
+  /** The calls of the delivery, according to its record. */
   attempts?: number
-  /** When it was issued first, on the monotonic clock. */
+  /** When the first request was issued, on the monotonic clock. */
   start: number
-  /** Everything that was told, for a report. */
+  /** All answers, for a report. */
   history: string[]
 }
 
 export function openAccount(request: PlannedRequest, issued: number): Account {
   return {
-    request, items: request.items, results: request.items.map(() => ({ told: 'unknown', ids: [] })), issued, isUnheard: false,
+    request, items: request.items, results: request.items.map(() => ({ told: 'unknown', ids: [] })), issued, hasLostAnswer: false,
     start: performance.now(), history: [],
   }
 }
 
 /**
- * Takes down what was told.
+ * Records an answer.
  *
- * @param seq the number of the newest entry of the ledger
- * @returns what is wrong with it in the light of what was told before
+ * @param seq the number of the newest ledger entry
+ * @returns contradictions to earlier answers
  */
-export function tell(account: Account, results: readonly ItemAccount[], seq: number): string[] {
+export function record(account: Account, results: readonly ItemAccount[], seq: number): string[] {
   const problems: string[] = []
   account.results = account.results.map((before, index) => {
     const now = results[index]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ItemAccount, Told } from './account'
 import type { PlannedRequest } from './plan'
 
-/** An answer, read. */
+/** A parsed answer. */
 export interface Reply {
   status: number
   headers: Headers
@@ -10,7 +10,7 @@ export interface Reply {
   data: unknown
 }
 
-/** Reads an answer, which must be an envelope. */
+/** Parses an answer, which must be an envelope. */
 export async function readReply(response: Response): Promise<Reply> {
   const { status, headers } = response
   const body: unknown = await response.json()
@@ -20,12 +20,12 @@ export async function readReply(response: Response): Promise<Reply> {
   return { status, headers, msg, data: field(body, 'data') }
 }
 
-/** What an answer to `POST /webhook` says. */
+/** The meaning of an answer to `POST /webhook`. */
 export type Reading
   = | { kind: 'results', results: ItemAccount[], replayed: boolean }
-  /** Accepted, to be delivered later. */
+  /** Accepted for later delivery. */
     | { kind: 'accepted', id: string, replayed: boolean }
-  /** Another request with the same key is under way. */
+  /** Another request with the same key is in progress. */
     | { kind: 'in-progress' }
 
 const outcomes: Readonly<Partial<Record<number, Told>>> = { 200: 'sent', 502: 'refused', 503: 'unsent', 504: 'unanswered', 429: 'unsent' }
@@ -35,9 +35,9 @@ function isTold(value: unknown): value is Told {
 }
 
 /**
- * Reads an answer.
+ * Interprets an answer.
  *
- * @throws AssertionError when it is none that a relay may give
+ * @throws AssertionError when a relay must not answer like this
  */
 export function readAnswer({ status, headers, msg, data }: Reply, { mode, items }: PlannedRequest): Reading {
   const replayed = headers.get('idempotent-replayed') === 'true'
@@ -49,7 +49,7 @@ export function readAnswer({ status, headers, msg, data }: Reply, { mode, items 
     return { kind: 'accepted', id, replayed }
   }
   const header = headers.get('relay-outcome')
-  // The database did not tell what became of an earlier request with this key.
+  // The database did not tell the outcome of an earlier request with this key.
   if (status === 503 && header === null) return { kind: 'in-progress' }
   if (status === 200 && mode === 'batch') {
     const results = readResults(field(data, 'results'), items.length)
@@ -64,7 +64,7 @@ export function readAnswer({ status, headers, msg, data }: Reply, { mode, items 
   return { kind: 'results', results: items.map(() => ({ told, ids: readIds(ids) })), replayed }
 }
 
-/** A delivery as `GET /deliveries/<id>` shows it; `undefined` while it is not finished. */
+/** A delivery in the format of `GET /deliveries/<id>`; `undefined` while it is unfinished. */
 export function readDelivery(data: unknown, count: number): { state: string, attempts: number, results: ItemAccount[] } | undefined {
   const state = field(data, 'state')
   assert(typeof state === 'string')

@@ -1,4 +1,4 @@
-// A relay in a process of its own, for tests that kill it. It tells its parent its address, and when it has been reloaded.
+// A relay in its own process, for tests that kill it. It sends its address to the parent, and reports reloads.
 import { Context, HTTP, Logger } from 'koishi'
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
@@ -37,7 +37,7 @@ async function start({ config, apiKey, platform, folder, haste, faults = [], acc
       protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', ...platform,
     })
   }
-  // Before the relay is loaded, so that what it does first can fail.
+  // Before the relay is loaded, so that its first statements can fail.
   let database: FaultyDatabase | undefined
   app.inject(['database'], () => {
     database = new FaultyDatabase(app)

@@ -3,14 +3,14 @@ import type { DatabaseFault } from './plan'
 
 /** Makes single statements of a database fail. */
 export class FaultyDatabase {
-  /** How many statements failed. */
+  /** The number of failed statements. */
   hits = 0
   private live: { fault: DatabaseFault, seen: number }[] = []
 
-  /** @param app an app whose database is there */
+  /** @param app an app with a database */
   constructor(app: Context) {
     for (const driver of app.database.drivers) {
-      // The journal changes rows of SQLite by this, and so does the driver.
+      // The journal and the driver change rows of SQLite with this method.
       const run: unknown = Reflect.get(driver, '_run')
       if (typeof run === 'function') {
         Reflect.set(driver, '_run', (...args: [string, ...unknown[]]): unknown => {
@@ -31,7 +31,7 @@ export class FaultyDatabase {
     }
   }
 
-  /** From now on these, and no others, fail. */
+  /** Replaces the planned faults. */
   plan(faults: readonly DatabaseFault[]): void {
     this.live = faults.map(fault => ({ fault, seen: 0 }))
   }

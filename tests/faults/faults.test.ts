@@ -4,17 +4,17 @@ import { runPlans } from './group'
 import { createPlan } from './plan'
 import { describeFailure, summarise } from './report'
 
-// The short form; `npm run test:processes` is the long one.
+// The short form; `npm run test:processes` is the long form.
 const firstSeed = Number(process.env.FAULTS_SEED ?? 1)
 
-/** How long all schedules together may take, in milliseconds: far more than they do. */
+/** The time limit of all schedules together, in milliseconds: far more than they need. */
 const timeout = 300_000
 
-describe('what callers are told is true, whatever fails', { concurrency: 2 }, () => {
+describe('answers and records stay true under faults', { concurrency: 2 }, () => {
   for (const { what, first, schedules, worlds, kills } of [
-    { what: 'on the way to the platform and in the database', first: firstSeed, schedules: 12, worlds: 4, kills: false },
-    // In the one before them a muted group is asked about a minute later, while nothing else happens.
-    { what: 'when the relay is killed and started again', first: firstSeed + 1, schedules: 3, worlds: 2, kills: true },
+    { what: 'faults of the platform and the database', first: firstSeed, schedules: 12, worlds: 4, kills: false },
+    // The schedule of `firstSeed` would wait a minute until it asks about a muted group, while nothing else happens.
+    { what: 'kills and restarts of the relay', first: firstSeed + 1, schedules: 3, worlds: 2, kills: true },
   ]) {
     test(what, { timeout }, async t => {
       const start = Date.now()

@@ -4,26 +4,26 @@ import type { Plan } from './plan'
 import { runPlan, type Run } from './run'
 import { LocalWorld, ProcessWorld, type World } from './world'
 
-/** What came of the plan of one seed. */
+/** The result of the plan of one seed. */
 export interface Outcome {
   run: Run
   problems: string[]
 }
 
 export interface GroupOptions {
-  /** How many worlds there may be at a time. */
+  /** How many worlds may exist at a time. */
   worlds: number
-  /** Whether the relays are to be processes that can be killed. */
+  /** Whether the relays are processes that can be killed. */
   kills?: boolean
-  /** Told of each outcome. */
+  /** Called with each outcome. */
   onOutcome?: (outcome: Outcome) => void
 }
 
-/** Carries out plans: those that need the same kind of world share one, and the calm ones among them share it at the same time. */
+/** Executes plans. Those of the same kind share a world, and the calm ones among them share it at the same time. */
 export async function runPlans(plans: readonly Plan[], { worlds, kills = false, onOutcome }: GroupOptions): Promise<Outcome[]> {
   const groups = new Map<number, Plan[]>()
   for (const plan of plans) groups.set(plan.kindNumber, [...groups.get(plan.kindNumber) ?? [], plan])
-  // The longest first, so that none of them is left alone in the end.
+  // The longest group first, so that none runs alone at the end.
   const queue = [...groups].sort(([, a], [, b]) => b.length - a.length)
   const outcomes: Outcome[] = []
   const work = async (): Promise<void> => {
@@ -57,6 +57,6 @@ async function runGroup(plans: readonly Plan[], world: World): Promise<Outcome[]
     runs.push(await runPlan(plan, world))
     await world.settled()
   }
-  // Judged in the end, so that what comes late is seen.
+  // Judged at the end, so that late messages count.
   return runs.map(run => ({ run, problems: judge(run) }))
 }

@@ -5,23 +5,23 @@ import { hasRecords } from './kind'
 import type { PlannedItem } from './plan'
 import type { Run } from './run'
 
-/** An item with what was told of it. */
+/** An item with its outcome, as the caller knows it. */
 interface Case {
   item: PlannedItem
   account: Account
   told: Told
   ids: readonly string[]
-  /** The newest entry of the ledger when it was told to be sent. */
+  /** The number of the newest ledger entry when the item was told to be sent. */
   seq: number
-  /** Whether its caller was told that it is unanswered and did not wait on: then it may be overtaken. */
+  /** Whether the caller was told `unanswered` and did not wait any longer. Then later messages may overtake the item. */
   isLeft: boolean
 }
 
 /**
- * Compares what callers were told with what is in the chats, and knows nothing else: neither which call was struck by what, nor how the
- * relay goes about it.
+ * Compares what callers were told with the messages in the chats. The judge knows nothing else: neither which fault hit which call, nor how
+ * the relay works.
  *
- * @returns what is wrong
+ * @returns the problems
  */
 export function judge(run: Run): string[] {
   const ledger = run.ledger()
@@ -29,7 +29,7 @@ export function judge(run: Run): string[] {
   return [...run.problems, ...targets.flatMap((target, index) => {
     const entries = ledger.filter(entry => entry.target.id === target.id)
     const cases = casesOf(run.accounts.filter(({ request }) => request.target === index))
-    // Without a history that tells, nobody knows that it is there.
+    // Without a reliable history, the relay cannot know that a message arrived.
     const isRecorded = hasRecords(kind, target.kind)
     const isOnce = isRecorded || !kind.retryUnanswered
     const isCalm = moments.length === 0 && !faults.some(fault => fault.target === index)
@@ -42,16 +42,16 @@ export function judge(run: Run): string[] {
 function casesOf(accounts: readonly Account[]): Case[] {
   return accounts.flatMap(account => account.items.map((item, index): Case => {
     const { told, ids, seq = Infinity, isLate = false } = account.results[index] ?? { told: 'unknown', ids: [] }
-    // Where a repeat went unheard after a failure that leaves the key free, that one may have been sent.
-    const isOutdated = account.isUnheard && (told === 'refused' || told === 'unsent')
+    // A repeat without an answer, after a failure that leaves the key free, may have been sent.
+    const isOutdated = account.hasLostAnswer && (told === 'refused' || told === 'unsent')
     return { item, account, told: isOutdated ? 'unknown' : told, ids, seq, isLeft: isLate && !account.request.deferred }
   }))
 }
 
 /**
- * Each thing that was sent is there, and no more often than it was sent or may have been; what is equal counts together.
+ * Each sent item is in the chat, and not more often than it was sent or may have been. Equal items are counted together.
  *
- * @param areEqualOnce whether that holds for equal texts, which the history cannot always tell apart
+ * @param areEqualOnce whether equal texts also come once, although the history cannot always distinguish them
  */
 function judgeCounts(cases: readonly Case[], entries: readonly LedgerEntry[], isOnce: boolean, areEqualOnce: boolean): string[] {
   const problems: string[] = []
@@ -60,7 +60,7 @@ function judgeCounts(cases: readonly Case[], entries: readonly LedgerEntry[], is
     const seqs = entries.flatMap(entry => Array<number>(countIn(entry, token)).fill(entry.seq))
     const sent = equal.filter(({ told }) => told === 'sent').sort((a, b) => a.seq - b.seq)
     const most = sent.length + equal.filter(({ told }) => told === 'unanswered' || told === 'unknown').length
-    // A file is never sent again on suspicion.
+    // Files are never resent on suspicion.
     const mayDouble = !(isOnce && (areEqualOnce || equal.length === 1)) && most > 0 && equal.some(({ item }) => item.type !== 'file')
     const told = equal.map(one => `${[one.told, ...one.ids].join(' ')} (request ${one.account.request.name}: ${one.account.history.join(', ')})`).join('; ')
     if (seqs.length < sent.length || (seqs.length > most && !mayDouble)) {
@@ -70,14 +70,14 @@ function judgeCounts(cases: readonly Case[], entries: readonly LedgerEntry[], is
   return problems
 }
 
-/** How often an item is in an entry. */
+/** How often an entry contains an item. */
 function countIn(entry: LedgerEntry, token: string): number {
   if (token.startsWith('[')) return entry.text.split(token).length - 1
   const sha256 = createHash('sha256').update(Buffer.from(token, 'base64')).digest('hex')
   return entry.media.filter(medium => medium.sha256 === sha256).length
 }
 
-/** Those that were sent and are like no other, for which it can be told which entries are theirs. */
+/** The sent items without an equal one, with their entries. Those of equal items cannot be told apart. */
 function placesOf(cases: readonly Case[], entries: readonly LedgerEntry[]): (Case & { own: LedgerEntry[] })[] {
   return cases.filter(one => one.told === 'sent' && cases.every(other => other === one || other.item.token !== one.item.token))
     .map(one => ({ ...one, own: entries.filter(entry => countIn(entry, one.item.token) > 0) }))
@@ -94,21 +94,21 @@ function judgeIds(cases: readonly Case[], entries: readonly LedgerEntry[]): stri
 }
 
 /**
- * What was accepted before another was issued is there before it, unless it stepped aside.
+ * A message that was accepted before another one was issued is in the chat before it, unless it stepped aside.
  *
- * @param holding after how many attempts a deferred text still holds its lane; `Infinity` where all calls are answered
+ * @param holding up to how many attempts a deferred text holds its lane; `Infinity` if all calls are answered
  */
 function judgeOrder(
   cases: readonly Case[], entries: readonly LedgerEntry[], { holding, isOnce }: { holding: number, isOnce: boolean },
 ): string[] {
-  // Of one that may come twice the first counts: the other is what a slow platform was still carrying out.
+  // If a message may come twice, its first entry counts. The other is a late one of a slow platform.
   const places = placesOf(cases, entries).filter(({ isLeft }) => !isLeft).map(({ account, own }) => {
     const seqs = own.map(({ seq }) => seq)
     return { account, first: Math.min(...seqs), last: isOnce ? Math.max(...seqs) : Math.min(...seqs) }
   })
   return places.flatMap(({ account: earlier, last }) => {
     const { accepted, attempts = 0, request: { deferred, name }, items } = earlier
-    // Of what is deferred, only a text that can be tried again holds its lane while nobody knows whether it has arrived.
+    // A deferred message without an answer holds its lane only if it is a text with attempts left.
     const holds = attempts > 0 && attempts <= holding && (holding === Infinity || items.every(({ type }) => type === 'text'))
     if (accepted === undefined || (deferred && !holds)) return []
     const before = places.filter(({ account: later, first }) => later !== earlier && later.issued > accepted && first < last)

@@ -2,7 +2,7 @@ import type { Config } from '../../src'
 import type { ProfileName } from '../../simulator'
 import { Random } from './random'
 
-/** A platform and the settings of the relay that sends to it: what many schedules can share. */
+/** A platform and the settings of its relay, which many schedules can share. */
 export interface Kind {
   profile: ProfileName
   history: boolean
@@ -10,19 +10,19 @@ export interface Kind {
   retryUnanswered: boolean
   /** In milliseconds. */
   timeout: number
-  /** How long the relay waits for a call without an answer before it calls again, in milliseconds. */
+  /** The settling time: how long the relay waits after an unanswered call before it calls again, in milliseconds. */
   settle: number
   retries: number
-  /** After how many failures in a row a target is left alone, and for how long, in milliseconds. */
+  /** After how many failures in a row a target is paused, and for how long, in milliseconds. */
   pauseAfter: number
   pauseFor: number
 }
 
-/** How many kinds there are, and how many of them with relays that are killed, which take long to start. */
+/** The number of kinds, and the number of kinds whose relays are killed. These take long to start. */
 const kinds = 24
 const killedKinds = 8
 
-/** Which kind of world the schedule of a seed needs. */
+/** The kind of world that the schedule of a seed needs. */
 export function kindNumberOf(seed: number, kills: boolean): number {
   return new Random(seed).between(0, (kills ? killedKinds : kinds) - 1)
 }
@@ -55,7 +55,7 @@ export function configOf(kind: Kind): Config {
   }
 }
 
-/** Whether the relay can look up what it sent to a target of this sort. */
+/** Whether the relay can look up messages to this kind of target. */
 export function hasRecords(kind: Kind, targetKind: 'group' | 'private'): boolean {
   if (!kind.history || kind.profile === 'lagrange') return false
   return kind.profile !== 'gocqhttp' || targetKind === 'group'

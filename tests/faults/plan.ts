@@ -9,7 +9,7 @@ export interface PlannedTarget {
 
 export interface PlannedItem {
   type: 'text' | 'file'
-  /** What tells it from others in the ledger: a part of its text, or the bytes in base64. Equal items share it. */
+  /** Identifies the item in the ledger: a part of its text, or its bytes in base64. Equal items share it. */
   token: string
 }
 
@@ -19,38 +19,38 @@ export interface PlannedRequest {
   mode: 'single' | 'batch'
   items: readonly PlannedItem[]
   key?: string
-  /** Present: `Prefer: respond-async`, with how many seconds to wait for the result. */
+  /** If present, the request has `Prefer: respond-async`, and waits this many seconds for the result. */
   deferred?: { wait: number }
   /** In seconds. */
   expiresIn?: number
-  /** After how many milliseconds the caller goes away. */
+  /** After how many milliseconds the caller disconnects. */
   leaveAfter?: number
-  /** Whether the caller tries to take it back once it is accepted. */
+  /** Whether the caller tries to withdraw the delivery after it was accepted. */
   withdraw?: boolean
 }
 
-/** What goes wrong beside single calls. */
+/** A fault beyond single calls. */
 export type Disturbance
   = | { kind: 'disconnect', code?: number }
   /** OneBot restarts and is away for this long, in milliseconds. */
     | { kind: 'restart', away: number }
-  /** The platform sends something that is no OneBot. */
+  /** The platform sends a frame that is not OneBot. */
     | { kind: 'frame', frame: string }
-  /** The plugin is disposed, and loaded again after so many milliseconds, or at once (0). */
+  /** The plugin is disposed, and loaded again after this many milliseconds, or at once (0). */
     | { kind: 'reload', after: number }
-  /** The relay is killed, and started again. */
+  /** The relay is killed and started again. */
     | { kind: 'kill' }
-  /** The relay is asked to stop, and started again. */
+  /** The relay is stopped and started again. */
     | { kind: 'stop' }
 
-/** Right before the n-th call to one of the targets is looked at, or once it has been; or when the n-th answer has come. */
+/** Right before or after the n-th call to one of the targets, or after the n-th answer. */
 export interface Moment {
   when: 'before-call' | 'after-call' | 'answer'
   nth: number
   what: Disturbance
 }
 
-/** The n-th statement of a sort, from now on, fails, and so do those after it. */
+/** From now on, the n-th statement of a kind fails, and so do the `times` - 1 statements after it. */
 export interface DatabaseFault {
   statement: 'create' | 'set' | 'get'
   nth: number
@@ -65,13 +65,13 @@ export interface PlannedFault {
   fault: Fault
 }
 
-/** A schedule of requests and faults; everything in it follows from its seed. */
+/** A schedule of requests and faults. The seed determines all of it. */
 export interface Plan {
   seed: number
   options: PlanOptions
   kindNumber: number
   kind: Kind
-  /** Whether it needs a world for itself. */
+  /** Whether the plan needs a world of its own. */
   isRough: boolean
   targets: readonly PlannedTarget[]
   /** Each sender issues its requests one after another. */
@@ -112,7 +112,7 @@ export function createPlan(seed: number, options: PlanOptions = {}): Plan {
   }
 }
 
-/** The faults of some of the first calls. */
+/** Faults for some of the first calls. */
 function faultsOf(
   random: Random, target: number, about: PlannedFault['about'], count: number, density: number, create: () => Fault,
 ): PlannedFault[] {
@@ -127,7 +127,7 @@ function createSenders(random: Random, seed: number, targets: number): PlannedRe
   let bytes = 0
   const createItem = (name: number, index: number, type: PlannedItem['type']): PlannedItem => {
     const label = `[${seed}.${name}.${index}]`
-    // Files are told apart by their size, because all have the same name.
+    // Files are distinguished by their size, because all have the same name.
     return { type, token: type === 'text' ? label : Buffer.from(`${label}${'.'.repeat(++bytes)}`).toString('base64') }
   }
   const createItems = (name: number, mode: PlannedRequest['mode']): PlannedItem[] => {
@@ -137,7 +137,7 @@ function createSenders(random: Random, seed: number, targets: number): PlannedRe
   }
   const createRequest = (name: number): PlannedRequest => {
     const again = earlier.length > 0 && random.chance(0.3) ? random.pick(earlier) : undefined
-    // The same request once more: with its key, or without one, so that it is a message of its own.
+    // Repeats an earlier request: with its key, or without one as a new message.
     if (again?.key !== undefined && random.chance(0.7)) {
       return { ...again, name, withdraw: false, ...random.chance(0.1) && { leaveAfter: 50 } }
     }
@@ -164,13 +164,13 @@ function createSenders(random: Random, seed: number, targets: number): PlannedRe
   }))
 }
 
-/** The texts of all requests become one or two, and more requests with them are issued meanwhile. */
+/** Replaces the texts of all requests with one or two, and adds requests with these texts. */
 function withEqualTexts(random: Random, seed: number, senders: readonly PlannedRequest[][]): PlannedRequest[][] {
   const tokens = Array.from({ length: random.between(1, 2) }, (_, index) => `[${seed}.equal.${index}]`)
   const renamed = new Map<string, string>()
   const rename = (item: PlannedItem): PlannedItem => {
     if (item.type !== 'text') return item
-    // Equal items stay equal: a repeated key has to mean the same.
+    // Equal items stay equal, because a repeated key needs the same content.
     const token = renamed.get(item.token) ?? random.pick(tokens)
     renamed.set(item.token, token)
     return { ...item, token }
@@ -188,7 +188,7 @@ function withEqualTexts(random: Random, seed: number, senders: readonly PlannedR
   return [...senders.map(requests => requests.map(request => ({ ...request, items: request.items.map(rename) }))), ...more]
 }
 
-/** Requests that must last where others have equal items: after a kill a relay takes what it does not know of for an equal message. */
+/** Gives requests with equal items a key, so that they outlive a kill: a relay could take a forgotten message for an equal one. */
 function withKeys(seed: number, senders: readonly PlannedRequest[][]): PlannedRequest[][] {
   const tokens = senders.flat().flatMap(({ items }) => items.map(({ token }) => token))
   const isEqual = ({ token }: PlannedItem): boolean => tokens.indexOf(token) !== tokens.lastIndexOf(token)
@@ -197,14 +197,14 @@ function withKeys(seed: number, senders: readonly PlannedRequest[][]): PlannedRe
   )))
 }
 
-/** Answers from which nobody can tell whether a call was carried out; each has the echo of the call as well. */
+/** Answers that do not tell whether the call was carried out. Each also gets the echo of the call. */
 const unreadable: readonly Readonly<Record<string, unknown>>[] = [
   {}, { status: 'ok', data: null }, { status: 'ok', retcode: '0', data: {} }, { status: 'ok', retcode: null }, { status: 'async', retcode: 1, data: null },
 ]
 
 function sendFault(random: Random, { profile, timeout, settle }: Kind, isRough: boolean, kills: boolean): Fault {
   const late = Math.round(timeout * (0.2 + random.next() * 2.8))
-  // What is carried out only after its settling time may come twice.
+  // Below the settling time, because a message that is carried out later may come twice.
   const slow = Math.round(timeout * 0.2 + random.next() * (settle * 0.9 - timeout * 0.2))
   const weighted: [number, Fault][] = [
     [8, { kind: 'refuse' }],
@@ -216,7 +216,7 @@ function sendFault(random: Random, { profile, timeout, settle }: Kind, isRough: 
     [2, { kind: 'late', ms: slow, delivered: 'then', answered: false }],
     [2, { kind: 'late', ms: slow, delivered: 'never' }],
     [4, { kind: 'answer', answer: random.pick(unreadable), delivered: random.chance(0.6) }],
-    // llbot says so when the message was taken.
+    // llbot gives this answer after it has accepted the message.
     [3, { kind: 'timeout', delivered: profile === 'llbot' || random.chance(0.5) }],
     [3, { kind: 'duplicate-answer' }],
     [3, { kind: 'hold' }],
@@ -224,7 +224,7 @@ function sendFault(random: Random, { profile, timeout, settle }: Kind, isRough: 
     [1, { kind: 'muted' }],
     [1, { kind: 'not-member' }],
   ]
-  // Slow, but long before anybody gives up.
+  // Slow, but far from a timeout.
   if (!kills) weighted.push([2, { kind: 'late', ms: Math.round(timeout * 0.3), delivered: 'then' }])
   if (isRough) weighted.push([2, { kind: 'close', when: 'before' }], [3, { kind: 'close', when: 'delivered' }], [2, { kind: 'close', when: 'answered' }])
   return random.weighted(weighted)
@@ -244,7 +244,7 @@ function historyFault(random: Random, { timeout }: Kind, isRough: boolean): Faul
   return random.weighted(weighted)
 }
 
-/** What is no OneBot, or no answer to anything. */
+/** Frames that are not OneBot, or answer no call. */
 const frames = ['5', 'null', '"x"', '[]', '{', '{"echo":"__proto__"}', '{"echo":"constructor","retcode":0}']
 
 function createMoments(random: Random, kills: boolean, reloads: boolean): Moment[] {
@@ -253,7 +253,7 @@ function createMoments(random: Random, kills: boolean, reloads: boolean): Moment
     [2, { kind: 'disconnect', code: 1001 }],
     [2, { kind: 'restart', away: random.between(20, 700) }],
     [1, { kind: 'frame', frame: random.pick(frames) }],
-    // Some reloads take longer than a call: the plugin is disabled on the config page, and enabled again.
+    // Some reloads take longer than a call, as when the plugin is disabled and enabled on the config page.
     [reloads ? 3 : 0, { kind: 'reload', after: random.chance(0.4) ? random.between(50, 2_000) : 0 }],
   ])
   const when = (): Moment['when'] => random.pick(['before-call', 'after-call', 'answer'])

@@ -12,29 +12,29 @@ interface OneBotPlace {
   selfId: string
 }
 
-/** What the process is told. */
+/** The options of the process. */
 export interface ProcessOptions {
   config: Config
   apiKey: string
-  /** Where it dials a OneBot implementation, and the account there; or the adapter of another platform. */
+  /** The endpoint and account of a OneBot implementation, or the adapter of another platform. */
   platform: OneBotPlace | { adapter: AdapterEntry }
-  /** Where its database and its uploads are. */
+  /** The folder of its database and its uploads. */
   folder: string
-  /** Waits of a minute and more are so many times as short. */
+  /** The factor by which waits of a minute and more are shortened. */
   haste?: number
-  /** What fails in its database. */
+  /** The faults of its database. */
   faults?: readonly DatabaseFault[]
-  /** A database on a server, instead of a file in the folder. */
+  /** A database server, instead of a file in the folder. */
   access?: Access
 }
 
-/** What it is told while it runs. */
+/** A command to the running process. */
 export type Order = { kind: 'reload', after: number } | { kind: 'database', faults: readonly DatabaseFault[] }
 
 /** How long a process may take to start, in milliseconds. */
 const patience = 60_000
 
-/** A relay in a process of its own. */
+/** A relay in its own process. */
 export class RelayProcess {
   private constructor(
     private readonly child: ChildProcess, private readonly url: string, private readonly apiKey: string, readonly folder: string,
@@ -55,27 +55,27 @@ export class RelayProcess {
     return new RelayProcess(child, url, options.apiKey, options.folder)
   }
 
-  /** With the master key, unless the headers have another. */
+  /** Sends a request with the master key, unless the headers contain another. */
   request(path: string, init: RequestInit = {}): Promise<Response> {
     return fetch(this.url + path, { ...init, headers: { 'x-api-key': this.apiKey, ...Object.fromEntries(new Headers(init.headers)) } })
   }
 
-  /** Disposes of the plugin, and loads it again after so many milliseconds. Resolves when that is done, or the process has ended. */
+  /** Disposes of the plugin and loads it again after this many milliseconds. Resolves when that is done or the process has ended. */
   async reload(after = 0): Promise<void> {
-    const done = this.hears('reloaded')
+    const done = this.waitFor('reloaded')
     this.order({ kind: 'reload', after })
     await done
   }
 
-  /** These, and no others, fail in its database from now on. Resolves when that is so, or the process has ended. */
+  /** Replaces the faults of the database. Resolves when that is done or the process has ended. */
   async failDatabase(faults: readonly DatabaseFault[]): Promise<void> {
-    const done = this.hears('planned')
+    const done = this.waitFor('planned')
     this.order({ kind: 'database', faults })
     await done
   }
 
-  /** Resolves when the process says this, or has ended. */
-  private hears(word: string): Promise<void> {
+  /** Resolves when the process sends this word or has ended. */
+  private waitFor(word: string): Promise<void> {
     return new Promise(resolve => {
       const listen = (message: unknown): void => {
         if (message !== word) return
@@ -88,11 +88,11 @@ export class RelayProcess {
   }
 
   private order(order: Order): void {
-    // A process that has been killed takes no orders.
+    // The process may have been killed.
     if (this.child.connected) this.child.send(order, () => undefined)
   }
 
-  /** Stops it as it is, or lets it go on. */
+  /** Suspends or resumes the process. */
   freeze(isFrozen: boolean): void {
     this.child.kill(isFrozen ? 'SIGSTOP' : 'SIGCONT')
   }

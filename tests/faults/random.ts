@@ -1,9 +1,9 @@
-/** Numbers that look random and are the same for the same seed (mulberry32). */
+/** Pseudo-random numbers that depend only on the seed (mulberry32). */
 export class Random {
   private state: number
 
   constructor(seed: number) {
-    // Neighbouring seeds are to have nothing in common.
+    // Mixes the seed, so that neighbouring seeds give unrelated numbers.
     this.state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b)
     this.next()
   }
@@ -25,14 +25,14 @@ export class Random {
     return this.next() < probability
   }
 
-  /** One of a list that must not be empty. */
+  /** Picks from a list that must not be empty. */
   pick<T>(list: readonly T[]): T {
     const picked = list[this.between(0, list.length - 1)]
     if (picked === undefined) throw new Error('there is nothing to pick from')
     return picked
   }
 
-  /** One of a list of pairs, each as often as its weight says. */
+  /** Picks from a list of pairs, each with a probability in proportion to its weight. */
   weighted<T>(list: readonly (readonly [weight: number, value: T])[]): T {
     let left = this.next() * list.reduce((sum, [weight]) => sum + weight, 0)
     for (const [weight, value] of list) {

@@ -6,7 +6,7 @@ function replayCommand({ seed, options: { kills, reloads } }: Plan): string {
   return `npm run test:processes -- --seed ${seed} --schedules 1${kills ? ' --kills' : ''}${reloads ? ' --reloads' : ''}`
 }
 
-/** A schedule that failed: how to repeat it, what was wrong, and what it was. */
+/** The description of a failed schedule: how to repeat it, its problems and its plan. */
 export function describeFailure({ run, run: { plan }, problems }: Outcome): string {
   const { kind, targets, senders, faults, moments, databaseFaults } = plan
   return [
@@ -20,7 +20,7 @@ export function describeFailure({ run, run: { plan }, problems }: Outcome): stri
   ].join('\n')
 }
 
-/** Numbers about many schedules. */
+/** Statistics of many schedules. */
 export function summarise(outcomes: readonly Outcome[], seconds: number): string {
   const told = new Map<string, number>()
   const hits = new Map<string, number>()

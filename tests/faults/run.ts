@@ -1,30 +1,30 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LedgerEntry } from '../../simulator'
-import { openAccount, tell, type Account, type ItemAccount } from './account'
+import { openAccount, record, type Account, type ItemAccount } from './account'
 import { field, readAnswer, readDelivery, readReply, type Reply } from './answers'
 import type { Plan, PlannedItem, PlannedRequest } from './plan'
 import { Tracker } from './tracker'
 import type { World } from './world'
 
-/** What came of a plan. */
+/** The result of a plan. */
 export interface Run {
   plan: Plan
   accounts: Account[]
   tracker: Tracker
-  /** What was wrong already while it ran. */
+  /** Problems that were found during the run. */
   problems: string[]
-  /** What the plan brought into its chats, oldest first. */
+  /** The messages of the plan in its chats, oldest first. */
   ledger: () => LedgerEntry[]
 }
 
-/** How long a delivery may take to end, in milliseconds: retries, restarts, pauses, and a chat that is muted twice included. */
+/** How long a delivery may take to end, in milliseconds, including retries, restarts, pauses, and a chat that is muted twice. */
 const patience = 240_000
 
-/** How long what is deferred is kept when its request does not say, in seconds. */
+/** The default lifetime of a deferred message, in seconds. */
 const day = 24 * 60 * 60
 
-/** Carries out a plan. Resolves when everything has come to its end. */
+/** Executes a plan. Resolves when everything has ended. */
 export async function runPlan(plan: Plan, world: World): Promise<Run> {
   const runner = new Runner(plan, world)
   await runner.run()
@@ -37,7 +37,7 @@ class Runner implements Run {
   private readonly byKey = new Map<string, Account>()
   readonly tracker: Tracker
   private readonly withdrawn = new Set<string>()
-  /** The deliveries and their states, as they were seen last. */
+  /** The last known states of the deliveries. */
   private readonly states = new Map<string, string>()
   private events = 0
 
@@ -76,7 +76,7 @@ class Runner implements Run {
     this.problems.push(`${request ? `request ${request.name}: ` : ''}${text}`)
   }
 
-  /** Issues a request, and one with a key again until it is known what became of it. */
+  /** Issues a request. One with a key is repeated until the outcome is known. */
   private async issue(request: PlannedRequest): Promise<void> {
     const { key } = request
     const known = key === undefined ? undefined : this.byKey.get(key)
@@ -87,8 +87,8 @@ class Runner implements Run {
       for (const end = performance.now() + patience; ;) {
         const reply = await this.post(request)
         this.tracker.countAnswer()
-        if (reply && this.hear(account, request, reply)) break
-        if (key !== undefined && !reply) account.isUnheard = true
+        if (reply && this.interpret(account, request, reply)) break
+        if (key !== undefined && !reply) account.hasLostAnswer = true
         if (key === undefined || (request.leaveAfter !== undefined && !reply)) return
         assert(performance.now() < end, `still under way after ${patience} ms`)
         await delay(50)
@@ -99,7 +99,7 @@ class Runner implements Run {
     }
   }
 
-  /** @returns the answer, `undefined` when the connection broke before it */
+  /** @returns the answer; `undefined` if the connection broke first */
   private async post(request: PlannedRequest): Promise<Reply | undefined> {
     const { deferred, key, leaveAfter } = request
     const headers = {
@@ -112,7 +112,7 @@ class Runner implements Run {
       try {
         const signal = leaveAfter === undefined ? null : AbortSignal.timeout(leaveAfter)
         const response = await this.world.request('/webhook', { method: 'POST', body: JSON.stringify(this.bodyOf(request)), headers, signal })
-        // While the plugin is reloaded there is no such route.
+        // While the plugin is being reloaded, the route does not exist.
         if (response.status !== 404) return await readReply(response)
         await response.body?.cancel()
       } catch (error) {
@@ -135,52 +135,52 @@ class Runner implements Run {
     }
   }
 
-  /** @returns whether it tells what became of the request */
-  private hear(account: Account, request: PlannedRequest, reply: Reply): boolean {
+  /** @returns whether the answer tells the outcome of the request */
+  private interpret(account: Account, request: PlannedRequest, reply: Reply): boolean {
     const reading = readAnswer(reply, request)
     account.history.push(`#${request.name}: ${reply.status}${reply.headers.get('idempotent-replayed') ? ' replayed' : ''}`)
     if (reading.kind === 'in-progress') return false
-    // That this one was not sent says nothing of one before it, whose answer was lost.
-    const isOnlyOfItself = reading.kind === 'results' && !reading.replayed && reading.results.every(({ told }) => told === 'unsent')
-    if (!isOnlyOfItself) account.isUnheard = false
-    // It was accepted, and has been withdrawn while this answer was on its way.
+    // An unsent request tells nothing about an earlier one with a lost answer.
+    const isUnsent = reading.kind === 'results' && !reading.replayed && reading.results.every(({ told }) => told === 'unsent')
+    if (!isUnsent) account.hasLostAnswer = false
+    // The delivery was accepted, and withdrawn while this answer was in transit.
     if (reading.kind === 'accepted' && this.withdrawn.has(reading.id)) return true
-    // Accepted anew, as after a refusal, which does not use up a key, or sent anew, as after it went unanswered, it has another place.
+    // A message gets a new place if it is accepted again (a refusal does not use up its key) or sent again (after it went unanswered).
     const isSent = reading.kind === 'results' && reading.results.some(({ told }) => told === 'sent')
     if (reading.kind === 'accepted' ? !reading.replayed || reading.id !== account.deliveryId : isSent && !reading.replayed) {
       account.accepted = this.events++
     } else if (isSent) {
       account.accepted ??= this.events++
     }
-    // Sent anew: the delivery before had ended without using up the key.
+    // The message was sent again: the delivery before had ended without using up the key.
     if (isSent && !reading.replayed) delete account.deliveryId
-    // What a later request with the key says of itself takes nothing back of what is known of an earlier one.
-    const addsNothing = isOnlyOfItself && account.results.some(({ told }) => told !== 'unknown')
+    // An unsent repeat does not change what is known of an earlier request with the key.
+    const addsNothing = isUnsent && account.results.some(({ told }) => told !== 'unknown')
     if (reading.kind === 'accepted') {
       account.deliveryId = reading.id
       if (!addsNothing) delete account.recordId
     } else if (!addsNothing) {
-      this.tell(account, reading.results)
+      this.record(account, reading.results)
       account.recordId = recordOf(reply)
     }
-    // A deferred one may still be improved by a late answer.
+    // A late answer may still improve the result of a deferred message.
     if (reply.headers.get('preference-applied') && !reading.replayed && account.deliveryId === undefined) {
       account.deliveryId = reply.headers.get('x-request-id') ?? ''
     }
     return true
   }
 
-  private tell(account: Account, results: readonly ItemAccount[]): void {
-    this.problems.push(...tell(account, results, this.world.simulator.ledger.at(-1)?.seq ?? 0))
+  private record(account: Account, results: readonly ItemAccount[]): void {
+    this.problems.push(...record(account, results, this.world.simulator.ledger.at(-1)?.seq ?? 0))
   }
 
   private async withdraw(account: Account, id: string): Promise<void> {
     for (let isRepeat = false; ; isRepeat = true) {
       await this.world.up()
       const status = await this.world.request(`/deliveries/${id}`, { method: 'DELETE' }).then(readReply).then(reply => reply.status, () => undefined)
-      // Not found is what it is when the answer to an earlier try was lost.
+      // 404 if the answer to an earlier attempt was lost.
       if (status === 200 || (status === 404 && isRepeat)) break
-      // Where the database does not answer, nobody knows.
+      // If the database does not answer, the outcome is unknown.
       if (status === 503) {
         if (account.deliveryId === id) delete account.deliveryId
         return
@@ -190,13 +190,13 @@ class Runner implements Run {
     }
     this.withdrawn.add(id)
     if (account.deliveryId === id) delete account.deliveryId
-    // Repeated under its key, it gets another place.
+    // A repeat of its key gets a new place.
     delete account.accepted
     account.history.push('withdrawn')
-    this.tell(account, account.items.map(() => ({ told: 'unsent', ids: [] })))
+    this.record(account, account.items.map(() => ({ told: 'unsent', ids: [] })))
   }
 
-  /** Waits until nothing is under way to the targets, not even what nobody knows to be accepted. */
+  /** Waits until all deliveries to the targets have ended, including those whose acceptance no caller knows. */
   private async allFinished(): Promise<void> {
     const end = performance.now() + patience
     for (const { kind, id } of this.plan.targets) {
@@ -211,7 +211,7 @@ class Runner implements Run {
     }
   }
 
-  /** What has ended goes on only without an answer: it is found, a late answer tells what became of it, or its queue sends it again. */
+  /** After its end, only an unanswered delivery may change: when it is found, answered late or resent. */
   private observe(delivery: unknown): void {
     const id = String(field(delivery, 'id'))
     const state = String(field(delivery, 'state'))
@@ -221,7 +221,7 @@ class Runner implements Run {
     this.problems.push(`the delivery ${id} was ${before}, and then ${state}`)
   }
 
-  /** Waits until the platform has carried out whatever it is slow with. */
+  /** Waits until the platform has carried out all slow calls. */
   private async allCarriedOut(): Promise<void> {
     const targets = new Set(this.plan.targets.map(({ id }) => id))
     await this.world.simulator.until(({ pending }) => (
@@ -229,11 +229,11 @@ class Runner implements Run {
     ), patience)
   }
 
-  /** Looks up what became of what was accepted, and whether the record agrees with what was told. */
+  /** Reads the record of an accepted message, and compares it with what the caller was told. */
   private async follow(account: Account): Promise<void> {
     const id = account.deliveryId ?? account.recordId
     if (id === undefined) return
-    // A kill takes what only memory knew, and what could not be stored has no record.
+    // A kill loses the records that only memory had, and a message that could not be stored has no record.
     const isLost = this.plan.options.kills === true || account.results.every(({ told }) => told === 'unsent')
     const isOptional = isLost && account.deliveryId === undefined
     let delivery: ReturnType<typeof readDelivery>
@@ -241,7 +241,7 @@ class Runner implements Run {
       const data = await this.get(`/deliveries/${id}`, isOptional)
       if (data === undefined) return
       delivery = readDelivery(data, account.items.length)
-      // It had settled without an answer, and its queue sends it again.
+      // The delivery had settled without an answer, and its lane resends it.
       if (!delivery) await this.allFinished()
     }
     account.history.push(delivery.state)
@@ -250,10 +250,10 @@ class Runner implements Run {
       this.complain(new Error('its time was not over yet, and it has expired'), account.request)
     }
     if (account.deliveryId === undefined) this.compare(account, delivery.results)
-    this.tell(account, delivery.results)
+    this.record(account, delivery.results)
   }
 
-  /** What was told is what the record says; only of what went unanswered it may tell more. */
+  /** The record must agree with what was told. It may only add to `unanswered`. */
   private compare({ request, results }: Account, recorded: readonly ItemAccount[]): void {
     for (const [index, { told }] of results.entries()) {
       const now = recorded[index]?.told
@@ -262,7 +262,7 @@ class Runner implements Run {
     }
   }
 
-  /** @returns `undefined` for what is not there but may be */
+  /** @returns `undefined` if an optional resource does not exist */
   private async get(path: string, isOptional = false): Promise<unknown> {
     const end = performance.now() + patience
     for (;;) {
@@ -280,7 +280,7 @@ function toBody({ type, token }: PlannedItem): object {
   return type === 'text' ? { type, msg: token } : { type, url: `base64://${token}` }
 }
 
-/** The ID of the record of what an answer tells of. */
+/** The ID of the record that an answer refers to. */
 function recordOf({ headers }: Reply): string {
   return headers.get('content-location')?.split('/').at(-1) ?? headers.get('x-request-id') ?? ''
 }

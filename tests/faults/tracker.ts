@@ -5,16 +5,16 @@ import type { World } from './world'
 const sending = /^(?:send|upload)_/
 const asking = '_msg_history'
 
-/** Puts the faults and disturbances of a plan into its world, and counts what they strike. */
+/** Applies the faults and disturbances of a plan to its world, and counts them. */
 export class Tracker {
-  /** How often each kind of fault struck. */
+  /** The number of faults by kind. */
   readonly hits = new Map<string, number>()
-  /** How many calls of the plan sent something. */
+  /** The number of the plan's calls that send something. */
   sends = 0
   private calls = 0
   private answers = 0
   private readonly handles: FaultHandle[] = []
-  /** How many calls of a sort there were to a target. */
+  /** The number of calls by kind and target. */
   private readonly counts = new Map<string, number>()
   private readonly targets: ReadonlyMap<string, number>
 
@@ -22,7 +22,7 @@ export class Tracker {
     this.targets = new Map(plan.targets.map(({ id }, index) => [id, index]))
     const pending = new Map(plan.faults.map(({ target, about, nth, fault }) => [`${about} ${target} ${nth}`, fault]))
     let struck: Fault | undefined
-    // The first rule looks at every call, and says to the following ones what is to strike it.
+    // The first rule inspects every call, and selects the fault that the following rules apply.
     this.handles.push(world.simulator.fault({
       fault: { kind: 'silent' }, action: /./, times: Infinity,
       match: call => {
@@ -35,7 +35,7 @@ export class Tracker {
     }
   }
 
-  /** To be called for each answer that a caller got. */
+  /** Must be called for each answer that a caller gets. */
   countAnswer(): void {
     this.answers++
     this.disturb('answer', this.answers)
@@ -45,7 +45,7 @@ export class Tracker {
     this.hits.set(kind, (this.hits.get(kind) ?? 0) + 1)
   }
 
-  /** Takes the faults out again. */
+  /** Removes the faults. */
   end(): void {
     for (const handle of this.handles) handle.remove()
   }
@@ -70,7 +70,7 @@ export class Tracker {
     for (const moment of this.plan.moments) {
       if (moment.when !== when || moment.nth !== nth) continue
       this.count(moment.what.kind)
-      // What fails in it shows when the world is to settle.
+      // A failure of the disturbance shows when the world settles.
       void this.world.disturb(moment.what).catch(() => undefined)
     }
   }

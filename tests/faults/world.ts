@@ -12,15 +12,15 @@ import { configOf, type Kind } from './kind'
 import type { DatabaseFault, Disturbance } from './plan'
 import { RelayProcess } from './process'
 
-/** A relay and the platform that it sends to. */
+/** A relay and its platform. */
 export interface World {
   readonly simulator: Simulator
-  /** A request with the key. Rejects when there is nobody to take it. */
+  /** Sends a request with the key. Rejects if the relay is down. */
   request(path: string, init?: RequestInit): Promise<Response>
-  /** Resolves when there is somebody to take requests. */
+  /** Resolves when the relay accepts requests. */
   up(): Promise<void>
   failDatabase(faults: readonly DatabaseFault[]): void
-  /** How many statements failed so far. */
+  /** The number of failed statements. */
   readonly databaseHits: number
   disturb(what: Disturbance): Promise<void>
   /** Resolves when the disturbances are over and the bot is online. */
@@ -32,7 +32,7 @@ function simulatorOptions({ profile, history, reportSelf }: Kind): SimulatorOpti
   return { profile, history, reportSelf, anyTarget: true, keep: 0 }
 }
 
-/** What both sorts of world have in common. */
+/** The common part of both kinds of world. */
 abstract class AnyWorld implements World {
   abstract readonly simulator: Simulator
   abstract readonly databaseHits: number
@@ -52,7 +52,7 @@ abstract class AnyWorld implements World {
       this.simulator.transmit(what.frame)
       return Promise.resolve()
     }
-    // What is killed is killed now; what takes its time takes it one after another.
+    // A kill happens at once. Longer disturbances run one after another.
     const begun = this.begin(what)
     this.running = this.running.then(() => begun())
     return this.running
@@ -67,7 +67,7 @@ abstract class AnyWorld implements World {
     }, 30_000)
   }
 
-  /** @returns the rest of it */
+  /** @returns the rest of the disturbance */
   protected begin(what: Disturbance): () => Promise<void> {
     if (what.kind !== 'restart') throw new Error(`${what.kind} is not for this world`)
     const offline = this.simulator.goOffline()
@@ -78,7 +78,7 @@ abstract class AnyWorld implements World {
     }
   }
 
-  /** A reload begins at once; one that comes while another is under way is a part of that. */
+  /** Starts a reload at once. A reload during another one is part of it. */
   protected reloadOnce(reload: () => Promise<void>): () => Promise<void> {
     if (this.isReloading) return () => Promise.resolve()
     this.isReloading = true
@@ -89,7 +89,7 @@ abstract class AnyWorld implements World {
   }
 }
 
-/** The relay in this process. */
+/** A world with the relay in this process. */
 export class LocalWorld extends AnyWorld {
   private constructor(private readonly relay: TestRelay, private readonly database: FaultyDatabase, private readonly folder: string) {
     super()
@@ -140,7 +140,7 @@ export class LocalWorld extends AnyWorld {
   }
 }
 
-/** The relay in a process of its own, which can be killed. */
+/** A world with the relay in its own process, which can be killed. */
 export class ProcessWorld extends AnyWorld {
   private process: Promise<RelayProcess>
   private faults: readonly DatabaseFault[] = []
@@ -150,7 +150,7 @@ export class ProcessWorld extends AnyWorld {
     this.process = this.launch()
   }
 
-  /** @param more of the relay's configuration */
+  /** @param more further settings of the relay */
   static async start(kind: Kind, more: Config = {}): Promise<ProcessWorld> {
     const folder = await mkdtemp(join(tmpdir(), 'faults-'))
     const world = new ProcessWorld(await Simulator.start(simulatorOptions(kind)), Object.assign(configOf(kind), more), folder)
@@ -158,7 +158,7 @@ export class ProcessWorld extends AnyWorld {
     return world
   }
 
-  // What failed in a process that is gone is not told.
+  // Faults in a killed process are not reported.
   readonly databaseHits = 0
 
   async request(path: string, init?: RequestInit): Promise<Response> {
@@ -169,7 +169,7 @@ export class ProcessWorld extends AnyWorld {
     await this.process
   }
 
-  /** They strike the next process. What is left of earlier ones strikes nobody any more. */
+  /** Sets the faults of the next process. The present process gets none. */
   failDatabase(faults: readonly DatabaseFault[]): void {
     this.faults = faults
     void this.process.then(process => process.failDatabase([]), () => undefined)
