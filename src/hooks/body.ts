@@ -12,17 +12,17 @@ import type { HookRequest, Source } from './source'
 
 /** How much of a multipart body is parsed at a time, in bytes. */
 const sliceSize = 64 * 1024
-/** The most values of a payload: a push may have thousands of commits, and a group thousands of alerts, of which a few are told. */
+/** The most values of a payload: a push may have thousands of commits and a group thousands of alerts, though messages show only a few. */
 const maxValues = 250_000
 
-/** The parameters of the address that are the relay's own, and part of no payload. */
+/** The query parameters of the relay itself. They are not part of the payload. */
 const ownParameters = ['key', 'access_token', 'events', 'branch', 'status', 'lang', 'dry_run', 'fail', 'expires_in']
 
-/** In a form with this field alone, its JSON is the payload. */
+/** Fields whose JSON is the payload, if a form has no other field. */
 const wrappers: ReadonlySet<string> = new Set(['payload', 'payload_json', 'data'])
 
 /**
- * Reads the payload of what was received.
+ * Reads the payload of a request.
  *
  * @throws RelayError `invalid-json`, `bad-request`
  */
@@ -34,22 +34,22 @@ export async function parseHook(exchange: Exchange, raw: Buffer, source: Source)
   return { headers, query, raw, payload }
 }
 
-/** @param textFields those of the source, where a body may be its text as well */
+/** @param textFields `Source.textFields`; absent if the body cannot be plain text */
 async function parsePayload(
   raw: Buffer, type: string, textFields: readonly string[] | undefined, query: URLSearchParams,
 ): Promise<JsonObject> {
-  // What there is may stand in the query.
+  // The message may be in the query.
   if (textFields && raw.length === 0) return {}
   const looksLikeJson = looksLikeObject(raw)
   if (/^\s*multipart\/form-data/i.test(type) && !looksLikeJson) return unwrap(await readMultipart(raw, type))
   const isForm = /^\s*application\/x-www-form-urlencoded/i.test(type)
   if (isForm && !looksLikeJson && raw.includes('=')) {
     const form = unwrap(parseFields(decodeText(raw, type)))
-    // curl calls whatever it posts a form, `disk=95%` as well.
+    // curl declares every body a form, even `disk=95%`.
     const isOne = textFields?.some(name => name in form || query.has(name)) ?? true
     if (isOne) return form
   }
-  // The service "generic" of shoutrrr calls its text JSON, unless it is given a template: pkg/services/generic of containrrr/shoutrrr.
+  // The service "generic" of shoutrrr declares plain text as JSON unless it has a template: pkg/services/generic of containrrr/shoutrrr.
   const saysJson = /json/i.test(type)
   if (textFields && !(saysJson && looksLikeJson)) {
     return (saysJson || looksLikeJson ? jsonOf(raw) : undefined) ?? { text: decodeText(raw, type) }
@@ -57,7 +57,7 @@ async function parsePayload(
   return readObject(raw)
 }
 
-/** An object, `undefined` where the text is no JSON. */
+/** Parses a JSON object; returns `undefined` if the text is not JSON. */
 function jsonOf(raw: Buffer): JsonObject | undefined {
   try {
     return readObject(raw)
@@ -85,7 +85,7 @@ async function readMultipart(raw: Buffer, type: string): Promise<JsonObject> {
   return Object.fromEntries(fields.map(([name, pieces]) => [name, Buffer.concat(pieces).toString()]))
 }
 
-/** Other requests get their turn between two slices. */
+/** Cuts a body into slices, and lets other requests run between them. */
 async function* slices(raw: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < raw.length; at += sliceSize) {
     yield raw.subarray(at, at + sliceSize)
@@ -100,10 +100,10 @@ function unwrap(form: JsonObject): JsonObject {
 }
 
 /**
- * The keys that a request gives, at all places where senders can be told to put one: the headers of the relay, the password of Basic (RFC
- * 7617, with any user name), `key` or `access_token` in the address, and the header of a source.
+ * The keys of a request, from all places where senders can put one: the headers of the relay, the password of Basic (RFC 7617, with any
+ * user name), `key` or `access_token` in the query, and the key header of the source.
  *
- * @throws RelayError `unauthorized` where one of the two stands there with different values
+ * @throws RelayError `unauthorized` if the query has `key` or `access_token` several times with different values
  */
 export function hookCredentialsOf({ request: { headers }, query }: Exchange, source: Source | undefined): Buffer[] {
   const basic = /^Basic +([A-Za-z0-9+/_-]+=*)$/i.exec(headers.authorization ?? '')?.[1]

@@ -5,13 +5,13 @@ import type { DigestOptions } from '../relay/relay'
 import { tidy } from './plain'
 import { reasonOf, type Templates } from './templates'
 
-/** The name of the template that makes digests. */
+/** The name of the template for digests. */
 export const digestTemplate = 'digest'
 
 /**
- * Makes the texts of digests with their template; where that fails, the lines alone are better than nothing.
+ * Creates the function that writes digests with their template. If the template fails, a digest is the plain list of its lines.
  *
- * @param usual the language that the bot speaks
+ * @param usual the language of digests for targets without one of their own
  */
 export function digestWriter(templates: Templates, usual: Language, logger: Logger): DigestOptions['write'] {
   return async ({ since, lines, ...view }, language = usual) => {

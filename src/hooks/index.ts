@@ -7,5 +7,5 @@ export { hookRoutes, type HookOptions } from './routes'
 export { keyIn } from './source'
 export { Templates } from './templates'
 
-/** The doors of the sources that come with the plugin, as `Submission.door` has them. */
+/** The doors of the built-in sources, in the form of `Submission.door`. */
 export const hookDoors: readonly string[] = sources.map(({ name }) => `hooks/${name}`)

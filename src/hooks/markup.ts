@@ -1,14 +1,14 @@
-// The markup that other systems write, as text for a chat that knows none. Bounds keep the time to search in proportion to the text.
+// Converts the markup of other systems to plain text for chats. The limits in the patterns keep matching in linear time.
 import { cut, line, linked, textOf } from './fields'
 
 const linkText = '[^\\[\\]\\n]{0,500}'
 const linkUrl = '[^()\\s]{1,2048}'
 
-/** A link, or a picture with its mark before it. */
+/** A link, or a picture, which begins with an exclamation mark. */
 const markdownLink = new RegExp(`(!?)\\[(${linkText})\\]\\((${linkUrl})\\)`, 'g')
 const slackLink = /<([^<>|\n]{1,2048})(?:\|([^<>\n]{0,500}))?>/g
 
-/** The emoji that CI and monitoring write by name. */
+/** The emoji that CI and monitoring systems write by name. */
 const emoji: ReadonlyMap<string, string> = new Map([
   ['white_check_mark', '✅'], ['heavy_check_mark', '✔️'], ['x', '❌'], ['warning', '⚠️'], ['rotating_light', '🚨'], ['fire', '🔥'], ['boom', '💥'],
   ['red_circle', '🔴'], ['large_green_circle', '🟢'], ['large_yellow_circle', '🟡'], ['large_orange_circle', '🟠'], ['large_blue_circle', '🔵'],
@@ -17,10 +17,10 @@ const emoji: ReadonlyMap<string, string> = new Map([
   ['bug', '🐛'], ['lock', '🔒'], ['eyes', '👀'], ['+1', '👍'], ['thumbsup', '👍'], ['-1', '👎'],
 ])
 
-/** How much of a text is looked at for an excerpt of it, in UTF-16 units. */
-const maxLooked = 4000
+/** How much of a text is read for an excerpt, in UTF-16 units. */
+const maxScanned = 4000
 
-/** Markdown, as robots take it, with its links in parentheses. */
+/** Converts the Markdown of chat robots; links become `name (url)`. */
 export function fromMarkdown(value: unknown): string {
   const text = withLinks(textOf(value)
     .replace(/<br\s{0,5}\/?>/gi, '\n')
@@ -29,20 +29,20 @@ export function fromMarkdown(value: unknown): string {
   return withoutMarks(text).trim()
 }
 
-/** A text in which nothing is Markdown but its links. */
+/** Converts only the Markdown links of a text to `name (url)`. */
 export function withLinks(text: string): string {
   return text.replace(markdownLink, (_, _mark: string, name: string, url: string) => linked(name.trim(), url))
 }
 
 /**
- * The beginning of a text in Markdown: without pictures, comments and tables, and of a link its text.
+ * The beginning of a Markdown text as plain text, without pictures, comments and tables; links become their texts.
  *
  * @param maxLines the most lines that are not empty
- * @param max the most UTF-16 units, all lines together
+ * @param max the most UTF-16 units of all lines together
  */
 export function excerpt(value: unknown, maxLines = 3, max = 200): string {
   if (typeof value !== 'string') return ''
-  const text = value.slice(0, maxLooked)
+  const text = value.slice(0, maxScanned)
     .replace(/<!--[^]*?(?:-->|$)/g, '')
     .replace(markdownLink, (_, mark: string, name: string) => mark === '' ? name : '')
     .replace(/<\/?[a-z][^<>\n]{0,500}>/gi, '')
@@ -51,15 +51,15 @@ export function excerpt(value: unknown, maxLines = 3, max = 200): string {
   return cut(lines.slice(0, maxLines).join('\n') + (lines.length > maxLines ? ' …' : ''), max)
 }
 
-/** Emoji in the place of their names, as far as they are known. */
+/** Replaces known names of emoji by the emoji. */
 export function withEmoji(text: string): string {
-  // Alone or several in a row; not within `session:lock:42` or `std::x::y`.
+  // One name or several in a row, but not inside `session:lock:42` or `std::x::y`.
   return text.replace(/(?<![\w:])(?::[a-z_+\d-]{1,40}:){1,20}(?![\w:])/g, names => (
     names.replace(/:([^:]+):/g, (name, word: string) => emoji.get(word) ?? name)
   ))
 }
 
-/** Without the marks of headings, quotes, rules, code, tables and emphasis. */
+/** Removes the marks of headings, quotes, rules, code, tables and emphasis. */
 function withoutMarks(text: string): string {
   return withEmoji(text)
     .replace(/^[ \t]{0,3}(?:`{3}|~{3})[^\n`]{0,40}$\n?/gm, '')
@@ -70,20 +70,20 @@ function withoutMarks(text: string): string {
     .replace(/__([^_\n]{1,1000})__/g, '$1')
     .replace(/~~([^~\n]{1,1000})~~/g, '$1')
     .replace(/(?<=^|[\s(（])([*_])((?!\1)\S(?:(?!\1).){0,1000})\1(?=$|[\s).,:;!?，。、：；！？）])/gm, '$2')
-    // Code has no escapes.
+    // One pattern for both, because a backslash inside code is not an escape.
     .replace(/`([^`\n]{1,1000})`|\\([!#()*+._`~>|[\]-])/g, '$1$2')
 }
 
-/** The markup of Slack's messages ("mrkdwn"): links, mentions, emphasis and entities. */
+/** Converts the markup of Slack messages ("mrkdwn"): links, mentions, emphasis and entities. */
 export function fromSlack(value: unknown): string {
   return withEmoji(textOf(value))
     .replace(slackLink, (_, target: string, name: string | undefined) => slackReference(target, name ?? ''))
     .replace(/```/g, '')
     .replace(/(?<=^|[\s(（])([*_~`])((?!\1)\S(?:(?!\1).){0,1000})\1(?=$|[\s).,:;!?，。、：；！？）])/gm, '$2')
     .replace(/^&gt;[ \t]?/gm, '')
-    // Slack wants no more than three, but what writes HTML escapes quotes as well.
+    // Slack defines only three entities, but senders that escape HTML escape quotes too.
     .replace(/&quot;/g, '"').replace(/&#(?:39|x27);/g, '\'')
-    // The ampersand last: what it begins was not meant as an entity.
+    // The ampersand last, so that `&amp;lt;` becomes `&lt;` and not `<`.
     .replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&amp;/g, '&')
     .trim()
 }
@@ -91,13 +91,13 @@ export function fromSlack(value: unknown): string {
 function slackReference(target: string, name: string): string {
   const mark = new Map([['@', '@'], ['#', '#'], ['!', '@']]).get(target.slice(0, 1))
   if (mark === undefined) return linked(name.trim(), target.replace(/^mailto:/, ''))
-  // A date has its text for those who cannot show it behind the bar, and so have the names of users and channels.
+  // After the bar come the fallback text of a date and the names of users and channels.
   const [, date, seconds] = /^(!date)\^(\d{1,11})?/.exec(target) ?? []
   if (date !== undefined) return name !== '' || seconds === undefined ? name : timeOf(Number(seconds))
   return name === '' ? mark + target.slice(1).replace(/^subteam\^/, '') : mark + name.replace(/^[@#]/, '')
 }
 
-/** Discord's references to users, roles, channels, commands, emoji and times, and its Markdown. */
+/** Converts Discord's Markdown and its references to users, roles, channels, commands, emoji and times. */
 export function fromDiscord(value: unknown): string {
   return fromMarkdown(textOf(value)
     .replace(/<(@)[!&]?(\d{1,20})>/g, '$1$2').replace(/<(#\d{1,20})>/g, '$1')

@@ -6,31 +6,31 @@ import type { HookRequest } from './source'
 /** The largest payload that is kept, in bytes. */
 const maxSize = 64 * 1024
 
-/** What a source has posted. */
+/** The last payload posted to a source. */
 interface LastPayload {
   /** In milliseconds since the epoch. */
   readonly at: number
-  /** The name of the key that it came with, `null` for the master key. */
+  /** The name of the caller's key, `null` for the master key. */
   readonly caller: string | null
-  /** Absent where it is too large to be kept. */
+  /** Absent if it is too large. */
   readonly payload: JsonObject | undefined
-  /** The name for `?events=`; absent where the payload makes no event. */
+  /** The name for `?events=`; absent if the source skipped the payload. */
   event?: string
 }
 
 /**
- * The last payload of each source, so that a template can be tried with a real one. They are in memory only. Nothing else of a request is
- * kept: headers and keys authenticate callers.
+ * The last payload of each source, in memory only, to try templates with real data. Nothing else of a request is kept, because headers
+ * and keys are credentials.
  */
 export class LastPayloads {
   private readonly last = new Map<string, LastPayload>()
 
-  /** @param isKept whether payloads are kept at all */
+  /** @param isKept whether to keep payloads at all */
   constructor(private readonly isKept: boolean) {}
 
-  /** Replaces the payload of a source. There are as many payloads as sources, so the source must be a known one. */
+  /** Replaces the payload of a source. It must be a known source, so that the number of payloads is bounded. */
   keep(source: string, caller: string | null, { raw, payload }: HookRequest): LastPayload {
-    // A payload that came in a query, or was read by another plugin, is not there as bytes.
+    // There are no raw bytes if the payload was in the query.
     const size = raw.length || Buffer.byteLength(JSON.stringify(payload))
     // Gitee repeats its secret in the payload.
     const entry = { at: Date.now(), caller, payload: size <= maxSize ? { ...payload, password: undefined, sign: undefined } : undefined }
@@ -48,7 +48,7 @@ export class LastPayloads {
     return route('GET', '/payloads/:source', ['read', 'manage'], ({ params: { source = '' }, caller: { confinedTo } }) => {
       const { at = 0, caller = null, event, payload } = this.last.get(source) ?? {}
       if (payload === undefined || (confinedTo !== undefined && caller !== confinedTo)) {
-        // In the same words whatever the reason: one may be that the payload belongs to another key.
+        // The same text for every reason, so that it does not reveal the payload of another key.
         const reasons = 'none has come since the relay was loaded, or the last was larger than 64 KiB, or the setting recordContent is none'
         throw new RelayError('not-found', `no payload of this source is kept: ${reasons}`, { logText: 'no payload of this source is kept' })
       }

@@ -7,21 +7,21 @@ const maxLines = 20
 const maxValue = 500
 
 /**
- * Makes what a template gave fit for a chat: one kind of line break, no control characters, nothing that turns the direction of
- * writing, no blanks at the end of a line, and no more than one empty line in a row.
+ * Cleans the output of a template for a chat: one kind of line break, no control characters, no marks of writing direction, no blanks at
+ * the end of a line, and at most one empty line in a row.
  */
 export function tidy(text: string): string {
   return text.toWellFormed()
     .replace(/\r\n?|[\u2028\u2029\v\f]/g, '\n')
     .replace(/\t/g, '  ')
     .replace(/[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069\u200e\u200f\ufeff]/gu, '')
-    // Not by a pattern: one that is anchored at the end looks at a run of blanks once for each of them.
+    // Not by a pattern: one anchored at the end takes quadratic time for a run of blanks.
     .split('\n').map(line => line.trimEnd()).join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
 }
 
-/** What is sent where a template fails: the fields that are texts or numbers, one a line. */
+/** The fallback for a failed template: each text, number and boolean of the view on a line. */
 export function renderPlainly(view: JsonObject): string {
   return Object.entries(view)
     .flatMap(([name, value]) => {

@@ -4,7 +4,7 @@ import type { Source } from './source'
 import { sources } from './sources'
 import { nameRule, namePattern } from './templates'
 
-/** The sources by their names: those that come with the plugin, and those that other plugins add. */
+/** The sources by name: the built-in ones and those of other plugins. */
 export class Sources {
   private readonly known = new Map(sources.map(source => [source.name, source]))
 
@@ -19,8 +19,8 @@ export class Sources {
   /**
    * Adds a source.
    *
-   * @returns what removes it
-   * @throws RelayError `bad-request` for a name that no path or template can have; `conflict` for one that is taken
+   * @returns a function that removes the source
+   * @throws RelayError `bad-request` for a malformed name; `conflict` for a name in use
    */
   add(source: Source): () => void {
     const { name } = source

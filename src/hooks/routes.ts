@@ -21,64 +21,64 @@ import { templateRoutes } from './template-routes'
 import { reasonOf, type Templates } from './templates'
 import { UnprovenBodies } from './unproven'
 
-/** What the routes need of the plugin. */
+/** The parts of the plugin that the routes need. */
 export interface HookOptions {
   sender: Sender
   sources: Sources
   templates: Templates
-  /** Keeps the last payload of each source, for trying a template. */
+  /** The last payload of each source, to try templates with. */
   payloads: LastPayloads
-  /** Names that may stand for targets. */
+  /** The names of targets. */
   names: TargetNames
   limits: BodyLimits
-  /** The language that the bot speaks, where an address asks for none. */
+  /** The language of messages if neither the address nor the target has one. */
   language: Language
   logger: Logger
 }
 
-/** How long the relay waits for the result where nothing is stored, in milliseconds. Some senders wait a second in all. */
+/** How long to wait for the result without a database, in milliseconds. Some senders wait only a second for the answer. */
 const patience = 800
-/** When a sender may repeat what could not be accepted, in seconds. */
+/** When a sender may repeat a refused request, in seconds. */
 const retryAfter = 30
 
 const noSuchKeyOrSecret = 'neither the key nor the secret of the signature matches a key: give the sender one that is allowed hooks'
 const noSuchToken = (header: string): string => `wrong token: ${header} matches no key; give the sender a key that is allowed hooks`
 const noSuchKey = 'missing or wrong API key: end the address with "?key=<key>", or send "Authorization: Bearer <key>"'
 
-/** Failures that may be over later. Many senders come again only after a 5xx. */
+/** Temporary failures. They are answered with 503, because many senders retry only after a 5xx. */
 const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'no-database', 'storage-full'])
 
-// Without its target an address is answered as well, to say so.
+// The target is optional in the pattern, so that an address without one gets a helpful error.
 const path = '/hooks/:source/:targets?'
 
 /**
- * `POST` and `GET /hooks/<source>/<target>[,<target>…]`: takes what other systems post by themselves. `GET /payloads/<source>`: the last
- * payload.
+ * `POST` and `GET /hooks/<source>/<target>[,<target>…]`: accept the webhooks of other systems. `GET /payloads/<source>`: the last payload.
+ * Also the routes of templates.
  */
 export function hookRoutes(options: HookOptions): Route[] {
   const hooks = new Hooks(options)
   const { sources } = options
-  const taking = (['GET', 'POST'] as const).map((method): Route => ({
+  const receivers = (['GET', 'POST'] as const).map((method): Route => ({
     path,
     method,
     allow: ['hooks'],
     identify: (exchange, access) => hooks.identify(exchange, access),
     handle: exchange => hooks.handle(exchange),
     fail: (error, exchange) => hooks.fail(error, exchange),
-    // Of a template of the operator it is only known later.
-    methods: ({ params: { source = '' } }) => (sources.get(source) ?? { takesGet: true }).takesGet ? ['GET', 'POST'] : ['POST'],
+    // Whether the operator has a template of this name is known only later.
+    methods: ({ params: { source = '' } }) => (sources.get(source) ?? { acceptsGet: true }).acceptsGet ? ['GET', 'POST'] : ['POST'],
   }))
-  return [...taking, options.payloads.route(), ...templateRoutes(options, name => sources.get(name) ?? ownSource(name))]
+  return [...receivers, options.payloads.route(), ...templateRoutes(options, name => sources.get(name) ?? ownSource(name))]
 }
 
 class Hooks {
   private readonly unproven = new UnprovenBodies()
-  /** The bodies that were read to check their signatures. */
+  /** Bodies already read to check their signatures. */
   private readonly received = new WeakMap<Exchange, Buffer>()
 
   constructor(private readonly options: HookOptions) {}
 
-  /** A key comes first: Sentry signs with a secret of its own, whatever its address has. */
+  /** Tries the keys before the signature, because Sentry always signs, with a secret of its own. */
   async identify(exchange: Exchange, access: Access): Promise<Caller> {
     const { request, params, address } = exchange
     const source = this.options.sources.get(params.source ?? '')
@@ -108,7 +108,7 @@ class Hooks {
   async handle(exchange: Exchange): Promise<Answer> {
     try {
       const source = await this.find(exchange)
-      const answer = await this.take(exchange, source)
+      const answer = await this.accept(exchange, source)
       const { status = 200, msg = 'ok' } = answer
       if (status === 503) exchange.response.setHeader('Retry-After', retryAfter)
       if (!source.shape || 'dry_run' in answer.data) return answer
@@ -120,7 +120,7 @@ class Hooks {
     }
   }
 
-  /** Puts a failure into the shape that its callers expect. */
+  /** Answers a failure in the shape that the callers of the source expect. */
   fail(error: RelayError, { params, response }: Exchange): PlainAnswer {
     const { status, message, headers } = error
     const { 'retry-after': given = String(retryAfter) } = headers
@@ -130,7 +130,7 @@ class Hooks {
     return shape.failure({ status, message, headers: status === 503 ? { ...headers, 'retry-after': given } : headers })
   }
 
-  private async take(exchange: Exchange, source: Source): Promise<Success> {
+  private async accept(exchange: Exchange, source: Source): Promise<Success> {
     const { params, query, caller } = exchange
     const { sender, names, payloads, limits } = this.options
     if (!params.targets) throw new RelayError('no-such-target', `the address ends without a target: it is /hooks/${source.name}/<target>, with group:<id>, private:<id> or a name`)
@@ -139,9 +139,9 @@ class Hooks {
     const handling = parseHandling({}, query)
     const { thread, ...timing } = readTiming(query)
     const asked = readChoice(query, 'lang', languages)
-    const spoken = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
+    const localized = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
     const raw = this.received.get(exchange) ?? await readBody(exchange, limits)
-    // A payload is many times as large as the message that it becomes, and need not be there until that is sent.
+    // Frees the body before the message is sent, because it is many times as large.
     this.received.delete(exchange)
     const hook = await parseHook(exchange, raw, source)
     const kept = handling.isDry ? undefined : payloads.keep(source.name, caller.name, hook)
@@ -151,7 +151,7 @@ class Hooks {
     const why = whyFilteredOut(reading, query)
     if (why !== undefined) return skip(exchange, why)
     const translations = new Map<Language, Content>()
-    for (const lang of new Set(spoken.map(each => each.lang))) {
+    for (const lang of new Set(localized.map(each => each.lang))) {
       const items = await this.render(exchange.id, source, reading, lang)
       const mode = items.length === 1 ? 'single' : 'batch'
       if (items.length > 0) translations.set(lang, { mode, items, longText: 'file', ...timing, ...threadOf(thread, source, reading) })
@@ -159,8 +159,8 @@ class Hooks {
     const [content] = translations.values()
     if (!content) return skip(exchange, 'its template gives no text')
     const key = keyFor(exchange, source, hook)
-    // A template may give text in some of the languages only.
-    const list = spoken.filter(({ lang }) => translations.has(lang))
+    // A template may produce text in only some of the languages.
+    const list = localized.filter(({ lang }) => translations.has(lang))
     const order: Order = {
       ...handling, content, translations, destinations: { ...destinations, list }, door: `hooks/${source.name}`,
       deferred: { wait: 0, inMemory: patience }, tellsState: true,
@@ -181,7 +181,7 @@ class Hooks {
     return ownSource(name)
   }
 
-  /** Makes the message of an event. Where its template fails, its main fields are better than nothing. */
+  /** Renders the message of an event. If the template fails, the message is a plain list of the fields. */
   private async render(id: string, source: Source, { view }: HookEvent, language: Language): Promise<Item[]> {
     const { templates, logger } = this.options
     const rendered = await templates.render(source.name, view, language, source.template?.(language)).catch((error: unknown) => {
@@ -194,7 +194,7 @@ class Hooks {
   }
 }
 
-/** The source of a template of the operator. */
+/** The source that belongs to a template of the operator. */
 function ownSource(name: string): Source {
   return { name, read: ({ payload }) => ({ name, view: payload }), keyOf: keyIn('idempotency-key', 'webhook-id') }
 }
@@ -204,13 +204,13 @@ function skip(exchange: Exchange, why: string): Success {
   return { data: { skipped: why } }
 }
 
-/** The thread of an event: the one that the address names, or that its source gives it; `thread=0` for none. */
+/** The thread of an event: that of the address, otherwise that of the event; none with `thread=0`. */
 function threadOf(asked: string | undefined, { name }: Source, { thread }: HookEvent): Pick<Content, 'thread'> {
   const own = thread === undefined ? {} : { thread: `${name} ${thread}` }
   return asked === undefined ? own : asked === '0' ? {} : { thread: asked }
 }
 
-/** Each address has events of its own. The key in the address is no part of the event. */
+/** The key of an event. It covers the whole address except the API key, because each address has events of its own. */
 function keyFor({ params, query }: Exchange, source: Source, hook: HookRequest): EventKey | undefined {
   const key = source.keyOf?.(hook)
   if (!key) return
@@ -219,8 +219,8 @@ function keyFor({ params, query }: Exchange, source: Source, hook: HookRequest):
 }
 
 /**
- * Says why the address does not ask for an event, by `?events=`, `?branch=` and `?status=`; `undefined` when it does. Each is a list with
- * commas, in which `*` stands for any characters, also slashes. A property that the event does not have passes.
+ * The reason why `?events=`, `?branch=` or `?status=` of the address excludes an event; `undefined` if none does. Each is a list with
+ * commas, in which `*` matches any characters, including slashes. A filter does not apply to an event without the property.
  */
 function whyFilteredOut({ name, branch, status }: HookEvent, query: URLSearchParams): string | undefined {
   const isOut = (parameter: string, value: string | undefined): boolean => {

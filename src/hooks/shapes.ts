@@ -1,7 +1,7 @@
 import type { RelayError } from '../errors'
 import { failure, jsonAnswer as json, type PlainAnswer } from '../http/routes'
 
-/** How the callers of a chat robot are answered. The HTTP status of a failure stays what it is: most of them look at nothing else. */
+/** The answers that the callers of a chat robot expect. A failure keeps its HTTP status, because most callers look only at that. */
 export interface Shape {
   success: (query: URLSearchParams) => PlainAnswer
   failure: (error: Pick<RelayError, 'status' | 'message' | 'headers'>) => PlainAnswer
@@ -17,16 +17,16 @@ export const slackShape: Shape = {
   failure: ({ status, message }) => text(status, message),
 }
 
-/** From when on the IDs of Discord count milliseconds, in their upper 42 bits. */
+/** The epoch of Discord's IDs, whose upper 42 bits count milliseconds, in milliseconds since 1970. */
 const discordEpoch = 1_420_070_400_000
 
-/** Webhooks of Discord ("Execute Webhook"): no content, or the message when asked for with `wait`. */
+/** Webhooks of Discord ("Execute Webhook"): no content, or with `wait` the message. */
 export const discordShape: Shape = {
   success(query) {
     if (!/^(?:true|1)$/i.test(query.get('wait') ?? '')) return { status: 204, type: 'text/plain', body: '' }
     const now = Date.now()
     const id = String(BigInt(now - discordEpoch) << 22n)
-    // There is no such message, but clients read its ID as the number that IDs are there.
+    // The message does not exist, but clients parse its ID as a number like Discord's.
     return json(200, {
       id, type: 0, content: '', channel_id: id, author: { id, username: 'message-relay', bot: true },
       attachments: [], embeds: [], mentions: [], mention_roles: [], mention_everyone: false, pinned: false, tts: false, flags: 0,
@@ -44,13 +44,13 @@ export const errcodeShape: Shape = {
   failure: ({ status, message }) => json(status, { errcode: status, errmsg: message }),
 }
 
-/** The robots of Feishu, in the form of today and in the older one. */
+/** The robots of Feishu, in the current and the older form. */
 export const feishuShape: Shape = {
   success: () => json(200, { code: 0, msg: 'success', data: {}, StatusCode: 0, StatusMessage: 'success' }),
   failure: ({ status, message }) => json(status, { code: status, msg: message, data: {}, StatusCode: status, StatusMessage: message }),
 }
 
-/** What the clients of Bark, Gotify and PushDeer look for, in this order; none of them minds the rest. */
+/** The fields that clients of Bark, Gotify and PushDeer expect, in this order. Each client ignores the other fields. */
 export const pushShape: Shape = {
   success: () => json(200, { code: 200, message: 'success', id: Date.now(), content: { result: ['{"success":"ok"}'] } }),
   failure,

@@ -5,89 +5,87 @@ import type { JsonObject } from '../lib/shape'
 import { header } from './fields'
 import type { Shape } from './shapes'
 
-/** What a signature may be made of. */
+/** The parts of a request that a signature may cover. */
 export interface SignedRequest {
   readonly headers: IncomingHttpHeaders
-  /** The bytes of the body, as they came. */
+  /** The bytes of the body as received. */
   readonly raw: Buffer
 }
 
-/** What somebody else's system has posted, as far as a source looks at it. */
+/** The parts of a webhook that sources read. */
 export interface HookRequest extends SignedRequest {
-  /** Without the relay's own parameters. */
+  /** Without the parameters of the relay itself. */
   readonly query: URLSearchParams
-  /** The object that was posted, or the fields of the form or query. */
+  /** The posted object, or the fields of the form or query. */
   readonly payload: JsonObject
 }
 
-/** An event that somebody may want to read. */
+/** An event that makes a message. */
 export interface HookEvent {
-  /** What `?events=` goes by, such as `push`. */
+  /** The value that `?events=` filters, such as `push`. */
   name: string
-  /** What `?branch=` goes by; absent where it has none, and then it passes. */
+  /** The value that `?branch=` filters. An event without one always passes. */
   branch?: string
-  /** What `?status=` goes by: how a run, a build or an alert ended, such as `failure`. */
+  /** The value that `?status=` filters: the result of a run, a build or an alert, such as `failure`. */
   status?: string
-  /** What its later events belong together with, such as a pull request; unique within the source, of at most 200 characters. */
+  /** The thread that groups the event with later ones, such as a pull request. Unique within the source, at most 200 characters. */
   thread?: string
-  /** What the template of the source is given. */
+  /** The data for the template. */
   view: JsonObject
 }
 
-/** An event, or why nobody wants to read it. */
+/** An event, or the reason why the payload makes no message. */
 export type Reading = HookEvent | { skipped: string }
 
 const lacks = { action: 'events without an action produce no message', state: 'events without a state produce no message' }
 
-/** The status of a run that has begun: it is told only where the address asks for it by `?status=`. */
+/** The status of a run that has begun. Such events make messages only if the address asks for them by `?status=`. */
 export const started = 'started'
 
-/** Skips an event because of its action or state, as its sender calls it; empty where it says none. */
+/** Skips an event because of its action or state, in the sender's word; empty if the event has none. */
 export function skip(what: 'action' | 'state', value: string): { skipped: string } {
   return { skipped: value === '' ? lacks[what] : `its ${what} "${value}" produces no message` }
 }
 
-/** What tells an event from all others, so that the same one is sent once. */
+/** The identity of an event, so that a repeated event is sent only once. */
 export interface EventKey {
   text: string
-  /** For how long the same is the same event, in milliseconds; as long as an Idempotency-Key unless given. */
+  /** How long a repeated key means the same event, in milliseconds. Defaults to the lifetime of an Idempotency-Key. */
   lifetime?: number
 }
 
-/** One system whose posts are understood. */
+/** A system whose webhooks the relay understands. */
 export interface Source {
-  /** As it stands in the path. */
+  /** The name in the path. */
   readonly name: string
-  /** Whether it also comes as `GET`, with its payload in the query. */
-  readonly takesGet?: boolean
+  /** Whether it also accepts `GET`, with the payload in the query. */
+  readonly acceptsGet?: boolean
   /**
-   * The fields that say something, where a body may be its text as well: one that is neither JSON nor a form with any of these is the
-   * field `text` of its payload.
+   * The fields with the message, for a source that also accepts plain text: a body that is neither JSON nor a form with one of these
+   * fields becomes the field `text` of the payload.
    */
   readonly textFields?: readonly string[]
-  /** How its callers expect to be answered; in the envelope unless given. */
+  /** The answers that its callers expect; the envelope unless given. */
   readonly shape?: Shape
-  /**
-   * The text of its template in a language; absent where that is a file in `templates/`. A template of the operator replaces either.
-   */
+  /** The template in a language; absent if it is a file in `templates/`. A template of the operator replaces either. */
   readonly template?: (language: Language) => string
   /**
-   * Reads a payload. It decides what of it is worth a message and what the template is given; it writes no text.
+   * Reads a payload: decides whether it makes a message, and selects the data for the template. It writes no text.
    *
-   * @throws RelayError `bad-request` where it cannot be one of this source
+   * @throws RelayError `bad-request` if the payload cannot be one of this source
    */
   read(request: HookRequest): Reading
-  /** Absent, or `undefined`: events of this source cannot be told from one another. */
+  /** The identity of an event; absent, or `undefined`, if repeated events cannot be recognized. */
   keyOf?(request: HookRequest): EventKey | undefined
-  /** The header, in small letters, that its callers put a key into besides those that all may use. */
+  /** An additional header for the key, in lower case, besides those of all sources. */
   readonly keyHeader?: string
-  /** Whether a request carries a signature, which is then what proves who makes it. */
+  /** Whether a request has a signature, which authenticates it if no key does. */
   isSigned?(request: Pick<SignedRequest, 'headers'>): boolean
-  /** Whether the signature was made with this secret; compared in constant time. */
+  /** Whether the signature was made with this secret. Compares in constant time. */
   verify?(request: SignedRequest, secret: string): boolean
 }
 
-/** For a source whose events have an ID in one of these headers. */
+/** `keyOf` of a source whose events have an ID in one of these headers. */
 export function keyIn(...names: readonly string[]): NonNullable<Source['keyOf']> {
   return ({ headers }) => {
     const text = header(headers, ...names).trim()
@@ -95,7 +93,7 @@ export function keyIn(...names: readonly string[]): NonNullable<Source['keyOf']>
   }
 }
 
-/** For a source that sends the HMAC-SHA256 of its body in a header, behind a prefix. */
+/** `isSigned` and `verify` of a source that sends the HMAC-SHA256 of the body in a header, after a prefix. */
 export function signedIn(name: string, prefix = ''): Required<Pick<Source, 'isSigned' | 'verify'>> {
   return {
     isSigned: ({ headers }) => header(headers, name) !== '',

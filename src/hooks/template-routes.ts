@@ -9,22 +9,22 @@ import { tidy } from './plain'
 import type { Source } from './source'
 import { reasonOf, type Templates } from './templates'
 
-/** What the routes need of the plugin. */
+/** The parts of the plugin that the routes need. */
 export interface TemplateOptions {
   templates: Templates
   payloads: LastPayloads
   limits: BodyLimits
-  /** The language that the bot speaks. */
+  /** The default language. */
   language: Language
 }
 
-/** The headers by which senders name the event of a payload, where that does not name it. */
+/** The headers in which senders name the event, if the payload itself does not. */
 const eventHeaders = ['x-github-event', 'x-gitea-event', 'sentry-hook-resource']
 
 /**
- * `GET`, `PUT` and `DELETE /templates/<source>`, `POST /templates/<source>/preview`: what makes texts of events.
+ * `GET`, `PUT` and `DELETE /templates/<source>`, `POST /templates/<source>/preview`: the templates for events.
  *
- * @param sourceOf the source of a name, that of a template of the operator unless one that comes with the plugin
+ * @param sourceOf returns the source of a name, or the source for a template of the operator if there is none
  */
 export function templateRoutes(options: TemplateOptions, sourceOf: (name: string) => Source): Route[] {
   const { templates, payloads, limits, language } = options

@@ -9,40 +9,40 @@ import { writeWhole } from '../lib/whole-file'
 import { parseLink } from '../message/link'
 import type { Link } from '../message/model'
 
-/** What a template gave. */
+/** The output of a template. */
 export interface Rendered {
   text: string
   pictures: Link[]
 }
 
-/** What a template may cost. */
+/** The limits of LiquidJS for a template. */
 const limits = {
   /** In characters. */
   parseLimit: 100_000,
-  /** In milliseconds: nothing else goes on meanwhile. By the clock, so that a busy machine needs room for its pauses. */
+  /** In milliseconds, because rendering blocks the process. It is wall-clock time, so there is room for the pauses of a busy machine. */
   renderLimit: 2000,
   /** Roughly in characters. */
   memoryLimit: 5_000_000,
 }
 /** The most pictures of one message. */
 const maxPictures = 10
-/** The longest text that a template may give, in characters. */
+/** The longest output of a template, in characters. */
 const maxOutput = 1_000_000
 
 const extension = '.liquid'
-/** The built-in templates that serve other sources as well. */
+/** Sources that share the built-in template of another source. */
 const shared: ReadonlyMap<string, string> = new Map([
   ['alertmanager', 'grafana'], ['feishu', 'dingtalk'], ['gitea', 'github'], ['gitee', 'github'], ['push', 'message'], ['wecom', 'dingtalk'],
 ])
 export const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 export const nameRule = 'its name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit'
 
-/** Where the templates are that come with the plugin: beside the code, also where that is one file. */
+/** The folder of the built-in templates, next to the code both before and after the build. */
 const builtIn = join(__dirname, 'templates')
 
 /**
- * The templates that make texts of events: those that come with the plugin, and those of the operator, which replace them or stand for
- * sources of their own. LiquidJS is loaded with the first that is used.
+ * The templates for events: the built-in ones, and those of the operator, which replace built-in ones or define new sources. LiquidJS is
+ * loaded on first use.
  */
 export class Templates {
   private engine: Promise<Engine> | undefined
@@ -50,8 +50,8 @@ export class Templates {
   private readonly builtIn = new Map<string, string>()
 
   /**
-   * @param folder those of the operator, `<name>.liquid`; it need not be there
-   * @param pictureHosts the hosts of which linked pictures are shown
+   * @param folder the folder of the operator's templates, `<name>.liquid`; it may be missing
+   * @param pictureHosts the hosts whose linked pictures are sent as pictures
    */
   constructor(private readonly folder: string, private readonly pictureHosts: readonly string[]) {}
 
@@ -68,7 +68,7 @@ export class Templates {
     return await this.readOwn(name) !== undefined
   }
 
-  /** The template of a name: the operator's own where there is one. */
+  /** The template of a name: the operator's if there is one, otherwise the built-in one. */
   async find(name: string): Promise<{ template: string, source: 'own' | 'built-in' } | undefined> {
     if (!namePattern.test(name)) return
     const own = await this.readOwn(name)
@@ -78,9 +78,9 @@ export class Templates {
   }
 
   /**
-   * Writes a template of the operator, which is used from then on.
+   * Writes a template of the operator. It takes effect at once.
    *
-   * @throws RelayError `bad-request` where it cannot be parsed, `store-down`
+   * @throws RelayError `bad-request` for a malformed name or template, `store-down`
    */
   async put(name: string, text: string): Promise<void> {
     if (!namePattern.test(name)) throw new RelayError('bad-request', nameRule)
@@ -109,9 +109,9 @@ export class Templates {
   /**
    * Renders an event.
    *
-   * @param name that of its source
-   * @param given the template that its source brings along
-   * @throws the error of LiquidJS, or of the file system, when there is no text
+   * @param name the name of its source
+   * @param given the template that the source defines in code
+   * @throws the error of LiquidJS or of the file system
    */
   async render(name: string, view: JsonObject, lang: Language, given?: string): Promise<Rendered> {
     const text = await this.readOwn(name) ?? given ?? await this.readBuiltIn(name)
@@ -121,7 +121,7 @@ export class Templates {
     return engine.render(known.template, { ...view, lang })
   }
 
-  /** Names the templates of the operator that cannot be parsed, and why. */
+  /** Checks the operator's templates. @returns a warning for each unusable one, with the reason */
   async check(): Promise<string[]> {
     const warnings: string[] = []
     for (const file of listFolder(this.folder)) {
@@ -153,7 +153,7 @@ export class Templates {
     return text
   }
 
-  /** To fail at a file takes many times as long as to look for it, and most sources have none. */
+  /** Checks for the file first: most sources have none, and a failed read is many times slower than the check. */
   private async readOwn(name: string): Promise<string | undefined> {
     return namePattern.test(name) && existsSync(this.pathOf(name)) ? readFile(this.pathOf(name), 'utf8') : undefined
   }
@@ -164,7 +164,7 @@ function failToWrite(error: unknown): never {
   throw new RelayError('store-down', `the template cannot be written (${reasonOf(error)}): make the data folder writable, and free some space`)
 }
 
-/** What LiquidJS or the file system says is wrong, in one line without paths and without what was rendered. */
+/** The reason of LiquidJS or the file system in one line, without paths and rendered text. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   if ('code' in error && typeof error.code === 'string') return error.code
@@ -178,10 +178,10 @@ interface Engine {
 
 async function createEngine(pictureHosts: readonly string[]): Promise<Engine> {
   const { Liquid, Tag, Value } = await import('liquidjs')
-  // No template can read another one, or a file.
+  // A template cannot read other templates or files.
   const liquid = new Liquid({ ...limits, templates: {}, ownPropertyOnly: true, strictFilters: true })
   const hosts = new Set(pictureHosts.map(host => host.toLowerCase()))
-  // Rendering is synchronous: there is never more than one at a time.
+  // Shared, because rendering is synchronous: only one template renders at a time.
   let pictures: Link[] = []
 
   liquid.registerTag('picture', class extends Tag {
@@ -197,7 +197,7 @@ async function createEngine(pictureHosts: readonly string[]): Promise<Engine> {
       if (typeof value !== 'string') return
       const link = pictureOf(value, hosts)
       if (link && pictures.length < maxPictures) pictures.push(link)
-      // In a line of its own, so that a picture leaves no empty one behind.
+      // The tag writes the line break itself, so that a picture leaves no empty line.
       else if (!value.startsWith('data:')) emitter.write(`${value}\n`)
     }
   })
@@ -212,17 +212,17 @@ async function createEngine(pictureHosts: readonly string[]): Promise<Engine> {
   }
 }
 
-/** Inline bytes, or a link to a host that the operator allows; `undefined` for anything else, which stays text. */
+/** An inline picture, or a link to a host that the operator allows; `undefined` for any other value. */
 function pictureOf(value: string, hosts: ReadonlySet<string>): Link | undefined {
   try {
     const link = parseLink(value)
     if (link.kind === 'data') return /^data:image\//i.test(value) ? link : undefined
     if (link.kind !== 'remote') return
-    // Others read `http://allowed\@evil` differently, so the platform gets the normal form.
+    // The platform gets the normalized address, because other parsers read `http://allowed\@evil` differently.
     const { hostname, href } = new URL(link.url)
     if (hosts.has(hostname)) return { ...link, url: href }
   } catch {
-    // It is no link.
+    // The value is not a link.
   }
 }
 
@@ -234,7 +234,7 @@ function registerFilters(liquid: Liquid): void {
   liquid.registerFilter('lines', (value: unknown, count: unknown) => firstLines(value, Number(count)))
 }
 
-/** A time in the time zone of the process, without its day where that is the day of the other; what is no time stays what it is. */
+/** A time in the time zone of the process, without the day if that is the day of `since`. Returns any other value as it is. */
 function formatTime(value: unknown, since: unknown, lang: Language): unknown {
   const date = readTime(value)
   if (!date) return value
@@ -245,12 +245,12 @@ function formatTime(value: unknown, since: unknown, lang: Language): unknown {
 function readTime(value: unknown): Date | undefined {
   const time = typeof value === 'string' && /^\d{9,15}$/.test(value) ? Number(value) : value
   if (typeof time !== 'number' && typeof time !== 'string') return
-  // In milliseconds, what is counted in seconds would be in 1970.
+  // Small numbers count seconds: as milliseconds they would be in the early 1970s.
   const date = new Date(typeof time === 'number' && time < 1e11 ? time * 1000 : time)
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
-/** The first lines of a text, with a mark where there are more. */
+/** The first lines of a text, and an ellipsis if there are more. */
 function firstLines(value: unknown, count: number): unknown {
   if (typeof value !== 'string') return value
   const all = value.split('\n')

@@ -2,12 +2,12 @@ import { RelayError } from '../errors'
 import { readBody, type BodyLimits, type Received } from '../http/body'
 import { onAbort } from '../lib/async'
 
-/** The bound for all bodies together, in bytes. */
+/** The limit for all bodies together, in bytes. */
 const maxTotal = 32 * 1024 * 1024
 
 /**
- * The bodies of signed requests. A signature can only be checked once the whole body is there, so that anyone may send one: all of them
- * together are bounded. Beyond the bound the oldest body gives way, because an honest sender needs only a moment.
+ * The bodies of signed requests before their signatures are checked. Anyone can send one, because a signature can be checked only with the
+ * whole body, so their total size is limited. Beyond the limit the oldest body is dropped, because an honest sender needs only a moment.
  */
 export class UnprovenBodies {
   /** How many bytes of each body have arrived, the oldest body first. */
@@ -15,9 +15,9 @@ export class UnprovenBodies {
   private total = 0
 
   /**
-   * Reads a body whole.
+   * Reads a whole body.
    *
-   * @throws RelayError those of `readBody`; `too-slow`, with 503, where the body gives way
+   * @throws RelayError those of `readBody`; `too-slow`, with 503, if the body was dropped
    */
   async read({ request, parsedBody, stop }: Received, { maxSize, ...limits }: BodyLimits): Promise<Buffer> {
     const giveUp = new AbortController()

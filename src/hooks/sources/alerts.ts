@@ -1,4 +1,4 @@
-// Alertmanager and Grafana: both send groups of alerts.
+// Alertmanager and Grafana, which both send groups of alerts.
 import { RelayError } from '../../errors'
 import { digest, isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../lib/shape'
@@ -7,21 +7,21 @@ import { address, count, cut, date, header, labelled, line, object, objects, tex
 import { excerpt, fromMarkdown } from '../markup'
 import type { EventKey, HookEvent, HookRequest, Source } from '../source'
 
-/** How many alerts of a group are named. */
+/** The most alerts that a message lists. */
 const maxAlerts = 8
-/** How many alerts of a group are looked at to tell it from others. */
+/** The most alerts that count for the key of a notification. */
 const maxMarks = 5000
-/** The longest address that is shown, in UTF-16 units. */
+/** The longest link in a message, in UTF-16 units. */
 const maxPage = 500
-/** The longest message that is told, in UTF-16 units. */
+/** The longest text of a contact point, in UTF-16 units. */
 const maxMessage = 4_000
-/** How many labels of an alert are named. */
+/** The most labels that a message shows of an alert. */
 const maxLabels = 8
-/** Both send again after a failure within seconds, and on purpose after hours, in milliseconds. */
+/** The lifetime of a key, in milliseconds: both systems retry within seconds, and repeat alerts on purpose after hours. */
 const lifetime = 5 * 60_000
 
-/** Labels that say nothing to a reader: the name is told by itself, and the others are the system's own. */
-const silent = /^(?:alertname|grafana_folder|prometheus|__.*__)$/
+/** Labels that messages do not show: the name has a place of its own, and the others are internal. */
+const hiddenLabels = /^(?:alertname|grafana_folder|prometheus|__.*__)$/
 
 export const alertmanager: Source = {
   name: 'alertmanager',
@@ -33,7 +33,7 @@ export const grafana: Source = {
   name: 'grafana',
   read({ payload }) {
     const event = readAlerts(payload, 'Grafana', ['panelURL', 'dashboardURL', 'generatorURL'])
-    return { ...event, view: { ...event.view, ...ownWords(payload) } }
+    return { ...event, view: { ...event.view, ...customTexts(payload) } }
   },
   keyOf,
   isSigned: ({ headers }) => header(headers, 'x-grafana-alerting-signature') !== '',
@@ -46,10 +46,10 @@ export const grafana: Source = {
 }
 
 /**
- * The title and the message that somebody has written in the contact point of Grafana. Each is empty where it is Grafana's own, as
- * `default.title` and `default.message` make it: templates/default_template.go of grafana/alerting.
+ * The custom title and message of a contact point of Grafana. Each is empty if it is Grafana's default, made by `default.title` or
+ * `default.message`: templates/default_template.go of grafana/alerting.
  */
-function ownWords({ title, message }: JsonObject): JsonObject {
+function customTexts({ title, message }: JsonObject): JsonObject {
   const heading = line(title)
   const text = textOf(message)
   return {
@@ -61,8 +61,8 @@ function ownWords({ title, message }: JsonObject): JsonObject {
 /**
  * Reads a group of alerts.
  *
- * @param pages the fields of an alert that may hold its page, the best first
- * @throws RelayError `bad-request` where it is none
+ * @param pages the fields of an alert that may contain a link, the best first
+ * @throws RelayError `bad-request` if the payload has no alerts
  */
 function readAlerts(payload: JsonObject, sender: string, pages: readonly string[]): HookEvent {
   if (!Array.isArray(payload.alerts)) {
@@ -77,20 +77,20 @@ function readAlerts(payload: JsonObject, sender: string, pages: readonly string[
   const [first] = named
   const name = line(common.alertname) || (all.length === 1 ? nameOf(first) : '')
   const total = all.length + count(payload.truncatedAlerts)
-  // Each field is there; one without a meaning is empty or zero.
+  // Every field is present; one without a value is empty or zero.
   const view = {
     status,
-    // The name and the labels that all alerts have.
+    // The name and the labels that all alerts share.
     name,
     labels: labelsOf(common),
     severity: line(common.severity, 30),
     firing: firing.length,
     resolved: resolved.length,
-    // Also those that were not sent.
+    // Including alerts that the sender left out.
     total,
     alerts: named.map(alert => viewOf(alert, common, name, total === 1 ? 2 : 1)),
     more: total - named.length,
-    // What somebody has written in Grafana.
+    // The custom texts of Grafana.
     title: '',
     message: '',
     link: [...all.length === 1 ? pages.map(page => first?.[page]) : [], payload.externalURL].map(pageOf).find(page => page !== '') ?? '',
@@ -99,27 +99,27 @@ function readAlerts(payload: JsonObject, sender: string, pages: readonly string[
   return { name: 'alert', status, ...typeof groupKey === 'string' && groupKey !== '' && { thread: digest(groupKey) }, view }
 }
 
-/** An address that is no longer than a line should be: that of a graph holds the whole query. */
+/** A link short enough for a message: links to graphs contain the whole query. */
 function pageOf(value: unknown): string {
   return address(value, maxPage)
 }
 
 /**
- * The status and the times of an alert, and a text with its name and labels, as far as the others of its group have different ones.
+ * The status and times of an alert, and a text with its annotations and with the name and labels that its group does not share.
  *
- * @param most how many of its annotations are told
+ * @param most how many annotations to include
  */
 function viewOf(alert: JsonObject, common: JsonObject, name: string, most: number): JsonObject {
-  // Grafana says so why a rule could not be evaluated (DatasourceError), beside a summary that was written for the alert itself:
+  // In `Error` Grafana says why a rule could not be evaluated (DatasourceError). The summary is then still that of the alert itself:
   // pkg/services/ngalert/state/state.go of grafana/grafana.
   const { Error: failure, summary, message, description } = object(alert.annotations)
   const isOver = alert.status === 'resolved'
   const which = [name === '' ? nameOf(alert) : '', labelsOf(object(alert.labels), common)].filter(each => each !== '').join(' ')
-  const told = new Set((failure ? [failure] : [summary, message, description]).map(text => excerpt(text, 2, 200)).filter(text => text !== ''))
+  const shown = new Set((failure ? [failure] : [summary, message, description]).map(text => excerpt(text, 2, 200)).filter(text => text !== ''))
   const since = date(alert.startsAt)
   return {
     status: isOver ? 'resolved' : 'firing',
-    text: labelled(which, [...told].slice(0, most).join('\n')),
+    text: labelled(which, [...shown].slice(0, most).join('\n')),
     since,
     until: isOver && since !== '' ? date(alert.endsAt) : '',
   }
@@ -129,16 +129,16 @@ function nameOf(alert: JsonObject | undefined): string {
   return line(object(alert?.labels).alertname)
 }
 
-/** The labels of an alert that its group has not in common, the severity first: systems sort them by name, and there may be many. */
+/** The labels of an alert that its group does not share. The severity is first, because senders sort by name and the list is cut. */
 function labelsOf(labels: JsonObject, common: JsonObject = {}): string {
-  const told = Object.entries({ ...'severity' in labels && { severity: '' }, ...labels })
-    .filter(([name]) => !silent.test(name) && !Object.hasOwn(common, name))
-  return told.slice(0, maxLabels).map(([name, value]) => `${line(name, 40)}=${line(value, 60)}`).join(', ')
+  const shown = Object.entries({ ...'severity' in labels && { severity: '' }, ...labels })
+    .filter(([name]) => !hiddenLabels.test(name) && !Object.hasOwn(common, name))
+  return shown.slice(0, maxLabels).map(([name, value]) => `${line(name, 40)}=${line(value, 60)}`).join(', ')
 }
 
 /**
- * The key of a notification: its group, its status and its alerts. Which of them are resolved counts as well: otherwise a group that goes
- * on firing would be silent about it.
+ * The key of a notification: its group, its status, and its alerts with theirs. Without the status of each alert, a firing group could not
+ * report that one of its alerts is resolved.
  */
 function keyOf({ payload: { groupKey, status, alerts } }: HookRequest): EventKey | undefined {
   const list = objects(alerts, maxMarks)

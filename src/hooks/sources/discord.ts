@@ -5,10 +5,10 @@ import { fromDiscord } from '../markup'
 import { discordShape } from '../shapes'
 import type { Source } from '../source'
 
-/** How deep components are looked at: there are containers, with sections in them. */
+/** The most levels of nested components that are read: containers contain sections. */
 const maxDepth = 4
 
-/** Webhooks of Discord ("Execute Webhook"): content, embeds and components, which a message may consist of alone. */
+/** Webhooks of Discord ("Execute Webhook"): content, embeds and components, each of which is enough for a message. */
 export const discord: Source = {
   name: 'discord',
   shape: discordShape,
@@ -37,17 +37,17 @@ function readEmbed({ title, description, url, timestamp, author, footer, fields,
   }
 }
 
-/** A component and those in it: `developers/components/reference.mdx` of discord-api-docs. */
+/** A component and its inner components: `developers/components/reference.mdx` of discord-api-docs. */
 function within(component: JsonObject, depth = 0): JsonObject[] {
   if (depth > maxDepth) return []
   const inner = [...objects(component.components), object(component.accessory)]
   return [component, ...inner.flatMap(each => within(each, depth + 1))]
 }
 
-/** The text of a component, or what a button opens. */
+/** The text of a component, or the link of a button. */
 function readComponent({ content, label, url }: JsonObject): string {
   const link = address(url)
-  // A button that opens nothing is of no use in another chat.
+  // A button without a link has no use in another chat.
   return link === '' ? fromDiscord(content) : linked(textOf(label), link)
 }
 

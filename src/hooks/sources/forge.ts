@@ -1,41 +1,41 @@
-// What GitHub, GitLab and Gitea have in common: the view that their templates are given.
+// The common parts of GitHub, GitLab, Gitea and Gitee: the readers of events, and the data for their templates.
 import type { JsonObject } from '../../lib/shape'
 import { address, count, demandObject, firstLine, firstOf, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { skip, started, type Reading } from '../source'
 
-/** How many commits of a push are named. */
+/** The most commits of a push that a message lists. */
 const maxCommits = 5
 
 const noCommits: readonly Readonly<Record<'id' | 'title' | 'who', string>>[] = []
 
-/** What a template is given of an event. Each field is there; one without a meaning for the event is empty, zero or false. */
-const nothing = {
+/** The data of an event for its template. Every field is present; one that does not apply to the event is empty, zero or false. */
+const emptyView = {
   event: '',
-  /** What was done, in the sender's word: `opened`, `merged`, `published`. */
+  /** The action in the sender's word: `opened`, `merged`, `published`. */
   action: '',
   /** Owner and name of the repository. */
   repo: '',
-  /** Who did it. */
+  /** The user who caused the event. */
   who: '',
-  /** What it was done to, where there are several kinds: `branch`, `tag`, `issue`, `pull_request`. */
+  /** The kind of its subject, if there are several kinds: `branch`, `tag`, `issue`, `pull_request`. */
   kind: '',
-  /** The name of a workflow, a check, an environment, a package or a page; the earlier name of a repository. */
+  /** The name of a workflow, a check, an environment, a package or a page; the previous name of a repository. */
   name: '',
-  /** Of an issue, a pull request or a run: `12`. */
+  /** The number of an issue, a pull request or a run: `12`. */
   number: '',
   title: '',
-  /** The beginning of a comment or of notes, in up to three lines. */
+  /** The beginning of a comment or of release notes. */
   text: '',
   /** The branch or the tag. */
   ref: '',
-  /** The branch that a pull request is to be merged into. */
+  /** The branch into which a pull request is merged. */
   into: '',
-  /** How it ended, as in `?status=`, and in the sender's own word. */
+  /** The result: in the word of `?status=`, and in the sender's word. */
   status: '',
   result: '',
   severity: '',
-  /** The last commits of a push, the newest last; how many there are in all, and how many are not named. */
+  /** The last commits of a push, the newest last; the number of all commits, and of those not listed. */
   commits: noCommits,
   total: 0,
   more: 0,
@@ -43,76 +43,76 @@ const nothing = {
   link: '',
 }
 
-type ForgeView = Readonly<typeof nothing>
+type ForgeView = Readonly<typeof emptyView>
 
-/** An event as its reader tells it, or why it makes no message. */
-export type Told = Event | { skipped: string }
+/** The result of a reader: an event, or the reason why it makes no message. */
+export type ForgeReading = Event | { skipped: string }
 
-/** The fields of an event that are not common to all. */
+/** The fields that a reader sets. */
 export type Event = Partial<ForgeView> & {
   branch?: string
-  /** The ID of the run of a workflow or pipeline that it is about. */
+  /** The ID of the workflow or pipeline run. */
   run?: string
 }
 
-/** What has a number of its own, so that its events make a thread. */
+/** The kinds of subjects with numbers, whose events form a thread. */
 const topics: ReadonlySet<string | undefined> = new Set(['issue', 'pull_request', 'merge_request', 'discussion'])
 
 /** Reads an event of one kind. */
-export type Reader = (payload: JsonObject, action: string) => Told
+export type Reader = (payload: JsonObject, action: string) => ForgeReading
 
 /**
  * Reads an event.
  *
- * @param readers those of the kinds of events that are told; all others are skipped
- * @param common what is told of every event, unless its reader tells it otherwise
+ * @param readers the readers by kind of event; other kinds are skipped
+ * @param common fields of every event, which its reader may override
  */
 export function readEvent(
   readers: ReadonlyMap<string, Reader>, kind: string, payload: JsonObject, action: string, common: Pick<ForgeView, 'event' | 'repo' | 'who'>,
 ): Reading {
   const reader = readers.get(kind)
   if (!reader) return { skipped: `${kind} events produce no message` }
-  const told = reader(payload, action)
-  if ('skipped' in told) return told
-  const { branch, run = '', ...view } = told
+  const reading = reader(payload, action)
+  if ('skipped' in reading) return reading
+  const { branch, run = '', ...view } = reading
   const topic = topics.has(view.kind) && view.number ? `${view.kind} ${view.number}` : run && `run ${run}`
   return {
     name: common.event,
     ...topic && { thread: `${view.repo ?? common.repo} ${topic}` },
     ...branch && { branch },
     ...view.status && { status: view.status },
-    view: { ...nothing, ...common, ...view },
+    view: { ...emptyView, ...common, ...view },
   }
 }
 
-/** Reads some actions of an event, and skips the others. */
+/** A reader of some actions of an event that skips the others. */
 export function only(actions: readonly string[], reader: Reader): Reader {
   return (payload, action) => actions.includes(action) ? reader(payload, action) : skip('action', action)
 }
 
-/** Reads some actions of an event about the object in one field of its payload. */
+/** Creates a reader of some actions of an event about the object in one field of its payload. */
 type ReaderAbout = (
-  field: string, actions: readonly string[], read: (subject: JsonObject, action: string, payload: JsonObject) => Told,
+  field: string, actions: readonly string[], read: (subject: JsonObject, action: string, payload: JsonObject) => ForgeReading,
 ) => Reader
 
-/** @param sender its name, for the error where the object is missing */
+/** @param sender the name of the sender, for the error if the object is missing */
 export function readersOf(sender: string): ReaderAbout {
   return (field, actions, read) => only(actions, (payload, action) => read(demandObject(payload, field, sender), action, payload))
 }
 
-/** Tells how a run, a check or a deployment has ended, unless it was left out, and that a run has begun. */
-export function stateOf(result: string, told: Event): Told {
+/** Adds the status of a run, a check or a deployment to its event. Skips other states, and the start of anything but a run. */
+export function stateOf(result: string, event: Event): ForgeReading {
   const status = statuses.get(result)
-  return status === undefined || (status === started && !told.run) ? skip('state', result) : { ...told, result, status }
+  return status === undefined || (status === started && !event.run) ? skip('state', result) : { ...event, result, status }
 }
 
-/** The states that somebody wants to hear of, and the word for `?status=` of what the senders call by several. */
+/** The states that make messages, with the word for each in `?status=`: senders have several words for the same. */
 const statuses: ReadonlyMap<string, string> = new Map([
   ['success', 'success'], ['failure', 'failure'], ['failed', 'failure'], ['error', 'failure'], ['timed_out', 'failure'],
   ['requested', started], ['in_progress', started], ['running', started], ['startup_failure', 'failure'], ['action_required', 'action_required'], ['cancelled', 'cancelled'], ['canceled', 'cancelled'],
 ])
 
-/** A release, of which name and notes are told as far as they say more than the tag. */
+/** A release. The title, and the first line of the notes, are left out if they only repeat the tag or title. */
 export function releaseOf(tag: unknown, title: unknown, notes: unknown, page: unknown): Pick<ForgeView, 'name' | 'title' | 'text' | 'link'> {
   const name = line(tag)
   const heading = line(title)
@@ -124,9 +124,9 @@ export function releaseOf(tag: unknown, title: unknown, notes: unknown, page: un
 /**
  * The commits of a push.
  *
- * @param value as they came, the newest last
- * @param total how many there are, where more were pushed than were sent
- * @param who who pushed, and need not be named with each of them
+ * @param value the list of the payload, the newest last
+ * @param total the number of all pushed commits, if the payload may have fewer
+ * @param who the user who pushed, whose name is left out of the commits
  */
 export function commitsOf(value: unknown, total: unknown, who: string): Pick<ForgeView, 'commits' | 'total' | 'more'> {
   const list = objects(value, Infinity)
@@ -136,21 +136,21 @@ export function commitsOf(value: unknown, total: unknown, who: string): Pick<For
     who: authorOf(author, who),
   }))
   const all = Math.max(list.length, count(total))
-  // Some push without the commits, but with their number.
+  // Some payloads have the number of commits without the commits.
   return { commits, total: all, more: commits.length === 0 ? 0 : all - commits.length }
 }
 
 /**
- * Reads a push: of a branch with its commits, as far as it is still there.
+ * Reads a push. A branch that still exists has its commits.
  *
- * @param ref the full name of what was pushed
- * @param more what else there is to tell
+ * @param ref the branch or tag that was pushed
+ * @param more further fields of the event
  */
 export function pushOf(
   ref: { kind: 'branch' | 'tag', ref: string }, action: string, commits: ReturnType<typeof commitsOf>, more: Partial<ForgeView>,
-): Told {
+): ForgeReading {
   if (action === '' && commits.total === 0 && !more.forced) return { skipped: 'it brings no commits' }
-  // A tag has commits of its own only where they were pushed with a branch as well.
+  // Commits of a pushed tag are left out, because they were pushed with a branch too.
   const isBranch = ref.kind === 'branch'
   return { ...isBranch && { branch: ref.ref }, ...ref, action, ...isBranch && action !== 'deleted' && commits, ...more }
 }
@@ -161,7 +161,7 @@ function authorOf(author: unknown, who: string): string {
   return names.includes(who) ? '' : names[0] ?? ''
 }
 
-/** The branch or tag behind `refs/heads/` or `refs/tags/`. */
+/** The branch or tag of a full name with `refs/heads/` or `refs/tags/`. */
 export function refOf(value: unknown): { kind: 'branch' | 'tag', ref: string } {
   const ref = line(value, 250)
   return ref.startsWith('refs/tags/')
@@ -169,17 +169,17 @@ export function refOf(value: unknown): { kind: 'branch' | 'tag', ref: string } {
     : { kind: 'branch', ref: ref.replace(/^refs\/heads\//, '') }
 }
 
-/** Whether a hash consists of zeros, which stands for a branch or tag that is not there before or after a push. */
+/** Whether a hash is all zeros: the branch or tag does not exist before or after the push. */
 export function isZero(hash: unknown): boolean {
   return typeof hash === 'string' && /^0+$/.test(hash)
 }
 
-/** Number, title and page of an issue or a pull request. */
+/** The number, title and link of an issue or a pull request. */
 export function topicOf({ number, title, html_url: page }: JsonObject): Pick<ForgeView, 'number' | 'title' | 'link'> {
   return { number: line(number, 20), title: line(title), link: address(page) }
 }
 
-/** A pull request that was opened, closed or merged, in the form of GitHub; Gogs has fields of its own for its branches. */
+/** An opened, closed or merged pull request in the form of GitHub. Gogs has other fields for the branches. */
 export function requestOf(request: JsonObject, action: string): Event {
   const into = firstOf(object(request.base).ref, request.base_branch)
   return {
@@ -192,7 +192,7 @@ export function requestOf(request: JsonObject, action: string): Event {
   }
 }
 
-/** The beginning of a comment, and its page. */
+/** The beginning and the link of a comment. */
 export function commentOf({ body, html_url: page }: JsonObject): Pick<ForgeView, 'text' | 'link'> {
   return { text: excerpt(body), link: address(page) }
 }

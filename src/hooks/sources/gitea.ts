@@ -4,9 +4,9 @@ import type { JsonObject } from '../../lib/shape'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { keyIn, type SignedRequest, type Source } from '../source'
-import { commentOf, commitsOf, isZero, only, pushOf, readersOf, readEvent, refOf, releaseOf, requestOf, stateOf, topicOf, type Reader, type Told } from './forge'
+import { commentOf, commitsOf, isZero, only, pushOf, readersOf, readEvent, refOf, releaseOf, requestOf, stateOf, topicOf, type Reader, type ForgeReading } from './forge'
 
-/** The header of each of the forges: Forgejo and Gitea send those of all, Gogs only its own. */
+/** The variants of a header for the three forges. Forgejo and Gitea send all variants, Gogs only its own. */
 function named(what: string): string[] {
   return ['x-forgejo', 'x-gitea', 'x-gogs'].map(name => `${name}-${what}`)
 }
@@ -29,15 +29,15 @@ export const gitea: Source = {
   verify: (request, secret) => isHmac(signatureOf(request.headers), secret, signedBytes(request)),
 }
 
-/** Empty without a secret: the headers are sent all the same then, with nothing in them. */
+/** The signature; empty without a secret, because the headers are then sent with empty values. */
 function signatureOf(headers: SignedRequest['headers']): string {
   return header(headers, ...named('signature')) || header(headers, 'x-hub-signature-256').replace(/^sha256=/, '')
 }
 
-/** What was signed, for each request, which may be asked for it once for each key. */
+/** The signed bytes of each request, cached because they are needed once per key. */
 const signed = new WeakMap<SignedRequest, Buffer | string>()
 
-/** The bytes of the JSON, also where it came as the only field of a form. */
+/** The bytes of the JSON: the body, or the only field of a form. */
 function signedBytes(request: SignedRequest): Buffer | string {
   const known = signed.get(request)
   if (known !== undefined) return known
@@ -79,7 +79,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['pull_request_comment', payload => payload.review ? readReview(payload) : comments(payload, line(payload.action))],
   ['issues', about('issue', ['opened', 'closed', 'reopened'], (issue, action, payload) => {
     const topic = topicOf(issue)
-    // An issue of Gogs does not say where it is.
+    // An issue of Gogs has no link.
     return { action, kind: 'issue', ...topic, link: topic.link || pageOf(payload, `issues/${topic.number}`) }
   })],
   ['issue_comment', comments],
@@ -92,7 +92,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
     ({ name: line(name), number: line(version, 60), link: address(page) }))],
   ['status', payload => {
     const page = address(payload.target_url)
-    // Its own runs have a state for each job.
+    // Gitea's own runs have a status for each job.
     if (page.includes('/actions/runs/')) return { skipped: 'its workflow_run is told' }
     return stateOf(line(payload.state), { name: line(payload.context), title: line(payload.description), who: '', link: page })
   }],
@@ -115,41 +115,41 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['action_run_success', readActionRun],
 ])
 
-/** A page of the repository, for what has no link of its own. */
+/** A page of the repository, for events without a link. */
 function pageOf({ repository }: JsonObject, path = ''): string {
   const page = address(object(repository).html_url)
   return page === '' ? '' : address(path === '' ? page : `${page}/${encodeURI(path)}`)
 }
 
-/** What a run is for that is not for a branch, which its path alone tells: `ci.yaml@refs/pull/12/head`. */
+/** The pull request or tag of a run that has no branch. Only the path has it: `ci.yaml@refs/pull/12/head`. */
 function refOfPath(path: string): string {
   const [, request, tag = ''] = /@refs\/(?:pull\/(\d+)\/|tags\/(.+))/.exec(path) ?? []
   return request === undefined ? tag : `#${request}`
 }
 
-function readPush(payload: JsonObject): Told {
+function readPush(payload: JsonObject): ForgeReading {
   const { kind, ref } = refOf(payload.ref)
   if (kind === 'tag') return { skipped: 'that the tag was created is told' }
-  // The newest comes first, other than at GitHub.
+  // In the payload the newest is first, unlike on GitHub.
   const newestLast = objects(payload.commits, Infinity).toReversed()
   const commits = commitsOf(newestLast, payload.total_commits, nameOf(payload.pusher) || nameOf(payload.sender))
-  // A test delivery has zeros for both hashes, and a made-up commit. Of a deleted branch there are none, and its `delete` is told.
+  // A test delivery has zeros for both hashes, and a fake commit. The push of a deleted branch has no commits; `delete` makes its message.
   const action = isZero(payload.before) && !isZero(payload.after) ? 'created' : ''
   return pushOf({ kind, ref }, action, commits, { link: address(payload.compare_url) || pageOf(payload, `src/branch/${ref}`) })
 }
 
-function readReview(payload: JsonObject): Told {
+function readReview(payload: JsonObject): ForgeReading {
   const request = demandObject(payload, 'pull_request', 'Gitea')
   const { type, content } = object(payload.review)
   const [, result = ''] = /^pull_request_review_(approved|rejected|comment)$/.exec(line(type)) ?? []
-  // One without a text has comments on lines, which no other event tells.
+  // A review without a text also makes a message, because no other event reports its comments on lines.
   return { action: result, kind: 'pull_request', branch: line(object(request.base).ref), ...topicOf(request), text: excerpt(content) }
 }
 
 /** A run of Forgejo's own Actions. */
-function readActionRun(payload: JsonObject): Told {
+function readActionRun(payload: JsonObject): ForgeReading {
   const run = demandObject(payload, 'run', 'Forgejo')
-  // As `main`, or `#12` for a pull request.
+  // `main`, or `#12` for a pull request.
   const ref = line(run.prettyref, 250)
   return stateOf(line(run.status), {
     run: line(run.id, 20),

@@ -5,9 +5,9 @@ import { isSignedWith } from '../../lib/webhook-signature'
 import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { skip, type Source } from '../source'
-import { commitsOf, isZero, only, pushOf, readersOf, readEvent, refOf, releaseOf, stateOf, type Event, type Reader, type Told } from './forge'
+import { commitsOf, isZero, only, pushOf, readersOf, readEvent, refOf, releaseOf, stateOf, type Event, type Reader, type ForgeReading } from './forge'
 
-/** How many failed jobs of a pipeline are named. */
+/** The most failed jobs of a pipeline that a message lists. */
 const maxJobs = 5
 
 export const gitlab: Source = {
@@ -28,7 +28,7 @@ export const gitlab: Source = {
   keyOf({ headers, raw }) {
     const id = header(headers, 'webhook-id', 'idempotency-key')
     if (id !== '') return { text: id }
-    // One UUID may stand for several events, which one push has caused.
+    // Several events of one push can have the same UUID.
     const event = header(headers, 'x-gitlab-event-uuid')
     return event === '' ? undefined : { text: `${event} ${sha256(raw).toString('hex')}` }
   },
@@ -40,14 +40,14 @@ export const gitlab: Source = {
   }),
 }
 
-/** `merge_request` for `Merge Request Hook`; what system hooks send is called by its kind. */
+/** `merge_request` for `Merge Request Hook`; the kind for events of system hooks. */
 function eventOf(name: string, kind: string): string {
   const [, words] = /^([A-Za-z ]{1,60}) Hook$/.exec(name) ?? []
   if (words === undefined || words === 'System') return kind === 'build' ? 'job' : kind
   return words.toLowerCase().replaceAll(' ', '_')
 }
 
-/** Codeup and other forges that post in GitLab's format leave the project out, as GitLab once did. */
+/** The project. Codeup and other forges that use GitLab's format leave out `project`, as did older versions of GitLab. */
 function projectOf({ project, project_name: name, group, repository, object_attributes: attributes }: JsonObject): string {
   const { full_path: path, group_path: older } = object(group)
   const { name: target } = object(object(attributes).target)
@@ -64,19 +64,19 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['merge_request', about('object_attributes', ['open', 'close', 'reopen', 'merge', 'approved', 'approval'], (request, action) => {
     const into = line(request.target_branch, 250)
     const ref = line(request.source_branch, 250)
-    // An `approval` is one of several that are needed.
+    // `approval` is one of several required approvals.
     return { branch: into, action: action === 'approval' ? 'approved' : action, kind: 'merge_request', ref, into, ...topicOf(request) }
   })],
   ['issue', issues],
   ['work_item', issues],
-  // Until GitLab 16.11 there was no action, and nothing was sent of edits.
+  // Until GitLab 16.11, comments had no action, and edits were not sent.
   ['note', only(['', 'create'], readNote)],
   ['pipeline', readPipeline],
   ['build', readJob],
   ['deployment', readDeployment],
   ['release', payload => {
     const { action, tag, name, description, url } = payload
-    // Nothing says who released it.
+    // The payload does not name the author of the release.
     return action === 'create' ? { action: 'create', who: '', ...releaseOf(tag, name, description, url) } : skip('action', line(action))
   }],
   ['wiki_page', (payload, action) => {
@@ -102,7 +102,7 @@ function attributesOf(payload: JsonObject): JsonObject {
   return demandObject(payload, 'object_attributes', 'GitLab')
 }
 
-function readPush(payload: JsonObject): Told {
+function readPush(payload: JsonObject): ForgeReading {
   const { kind, ref } = refOf(payload.ref)
   const commits = commitsOf(payload.commits, payload.total_commits_count, line(payload.user_name, 40))
   const action = isZero(payload.after) ? 'deleted' : isZero(payload.before) ? 'created' : ''
@@ -111,7 +111,7 @@ function readPush(payload: JsonObject): Told {
   })
 }
 
-/** The page of what was pushed: the difference, or for what is new its commits. The payload has no link to either. */
+/** The page of a push: the comparison, or the commits of a new branch or tag. The payload has no link to either. */
 function pageOf({ project, repository, before, after }: JsonObject, ref: string, action: string): string {
   const page = address(object(project).web_url)
   if (page === '') return address(object(repository).homepage)
@@ -119,7 +119,7 @@ function pageOf({ project, repository, before, after }: JsonObject, ref: string,
   return address(action === '' ? `${page}/-/compare/${from}...${to}` : `${page}/-/commits/${encodeURI(ref)}`)
 }
 
-function readNote(payload: JsonObject): Told {
+function readNote(payload: JsonObject): ForgeReading {
   const { note, system, url } = attributesOf(payload)
   if (system === true) return { skipped: 'GitLab wrote it itself' }
   const comment = { action: 'comment', text: excerpt(note), link: address(url) }
@@ -134,7 +134,7 @@ function topicOf({ iid, title, url }: JsonObject): Pick<Event, 'number' | 'title
   return { number: line(iid, 20), title: line(title), link: address(url) }
 }
 
-function readPipeline(payload: JsonObject): Told {
+function readPipeline(payload: JsonObject): ForgeReading {
   const { status, ref, tag, id, name, url } = attributesOf(payload)
   const branch = line(ref, 250)
   const page = address(object(payload.project).web_url)
@@ -152,7 +152,7 @@ function readPipeline(payload: JsonObject): Told {
   })
 }
 
-function readJob(payload: JsonObject): Told {
+function readJob(payload: JsonObject): ForgeReading {
   const { build_status: status, build_allow_failure: mayFail, build_failure_reason: reason, build_id: id, ref, tag } = payload
   if (status !== 'failed' || mayFail === true) return { skipped: 'of jobs only failures are told' }
   const branch = line(ref, 250)
@@ -169,7 +169,7 @@ function readJob(payload: JsonObject): Told {
   })
 }
 
-function readDeployment(payload: JsonObject): Told {
+function readDeployment(payload: JsonObject): ForgeReading {
   const ref = line(payload.ref, 250)
   return stateOf(line(payload.status), {
     branch: ref,

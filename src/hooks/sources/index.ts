@@ -12,7 +12,7 @@ import { sentry } from './sentry'
 import { slack } from './slack'
 import { uptimeKuma } from './uptime-kuma'
 
-/** All sources, in the order in which they are named. */
+/** All built-in sources, in the order of lists. */
 export const sources: readonly Source[] = [
   github, gitlab, gitea, gitee, grafana, alertmanager, sentry, uptimeKuma, apprise, slack, discord, dingtalk, wecom, feishu, message, push,
 ]

@@ -6,19 +6,19 @@ import { fromMarkdown } from '../markup'
 import { pushShape } from '../shapes'
 import { keyIn, type Source } from '../source'
 
-/** The fields that may hold the title, and those that may hold the text; the first that says something. */
+/** The possible fields of the title and of the text; the first that is not empty counts. */
 const titles = ['title', 'subject']
 const texts = ['message', 'text', 'msg', 'content', 'body']
-/** The text of Server酱 and PushDeer, in Markdown; the latter calls its title `text`. */
+/** The text field of Server酱 and PushDeer, in Markdown. PushDeer's title is in `text`. */
 const markdown = 'desp'
 
 /**
- * A title and a text under whatever name: what Gotify's clients, Home Assistant, a NAS and many others send. What the body does not have
- * may stand in the query.
+ * A title and a text under any usual name, as Gotify's clients, Home Assistant, NAS devices and many others send them. Fields that the body
+ * does not have may be in the query.
  */
 export const message: Source = {
   name: 'message',
-  takesGet: true,
+  acceptsGet: true,
   textFields: [...titles, ...texts, markdown],
   read({ headers, payload, query }) {
     const places = [payload, Object.fromEntries(query)]
@@ -28,27 +28,27 @@ export const message: Source = {
     if (title === '' && said === '') {
       throw new RelayError('bad-request', 'there is no text: send it as message, text, msg, content or body; title is optional')
     }
-    // Uptime Kuma's PushDeer has a heading for its title.
+    // The title that Uptime Kuma sends to PushDeer is a Markdown heading.
     return { name: 'message', view: { title: title.replace(/^#+ /, ''), text: described !== '' || isMarkdown(payload) ? fromMarkdown(said) : said } }
   },
   keyOf: keyIn('idempotency-key'),
 }
 
-/** The same for clients that look into the answer. */
+/** The source `message` for clients that read the answer. */
 export const push: Source = { ...message, name: 'push', shape: pushShape }
 
 function find(names: readonly string[], places: readonly JsonObject[]): string {
   return places.flatMap(place => names.map(name => textOf(place[name]))).find(each => each !== '') ?? ''
 }
 
-/** The title as ntfy's clients send it, in UTF-8 or encoded as in RFC 2047. */
+/** The title in a header, as sent by ntfy's clients: in UTF-8, or encoded by RFC 2047. */
 function titleIn(headers: IncomingHttpHeaders): string {
   const text = Buffer.from(header(headers, 'x-title', 'title'), 'latin1').toString()
   const encoded = /^=\?utf-8\?b\?([\w+/]+=*)\?=$/i.exec(text)?.[1]
   return textOf(encoded === undefined ? text : Buffer.from(encoded, 'base64').toString())
 }
 
-/** As Gotify's clients say it (`client::display` of its "message extras"). */
+/** Whether the text is Markdown, by the "message extras" of Gotify (`client::display`). */
 function isMarkdown({ extras }: JsonObject): boolean {
   return object(object(extras)['client::display']).contentType === 'text/markdown'
 }

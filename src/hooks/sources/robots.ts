@@ -1,4 +1,4 @@
-// The robots of DingTalk, WeCom and Feishu: a message says of what kind it is, and has its content in one object.
+// The robots of DingTalk, WeCom and Feishu. A message has a field with its kind, and one object with its content.
 import { RelayError } from '../../errors'
 import { isObject, type JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, line, linked, object, objects, parsed, pictureOf, pieceOf, textOf } from '../fields'
@@ -6,19 +6,19 @@ import { fromMarkdown, withLinks } from '../markup'
 import { errcodeShape, feishuShape, type Shape } from '../shapes'
 import type { Source } from '../source'
 
-/** Read the content of a message, by its kind. */
+/** The readers of the content, by kind of message. */
 type Readers = ReadonlyMap<string, (content: JsonObject) => Message>
 
-/** What a template is given. Each field is there; one that the message does not have is empty. */
-const nothing = { title: '', text: '', link: '', picture: '' }
+/** The data for the template. Every field is present; one that the message does not have is empty. */
+const emptyView = { title: '', text: '', link: '', picture: '' }
 
-type Message = Partial<typeof nothing>
+type Message = Partial<typeof emptyView>
 
 /**
- * Makes a source of a robot.
+ * Creates the source for a robot.
  *
- * @param field the name of the field that says of what kind a message is
- * @param contentOf finds the content of a message of this kind; in the field of that name unless given
+ * @param field the field with the kind of message
+ * @param contentOf returns the content of a message of this kind; by default the field named after the kind
  */
 function robot(
   name: string, shape: Shape, field: string, readers: Readers, contentOf = (payload: JsonObject, kind: string) => object(payload[kind]),
@@ -28,7 +28,7 @@ function robot(
     shape,
     read({ payload }) {
       const kind = line(payload[field])
-      const view = { ...nothing, ...readers.get(kind)?.(contentOf(payload, kind)) }
+      const view = { ...emptyView, ...readers.get(kind)?.(contentOf(payload, kind)) }
       if (Object.values(view).every(each => each === '')) {
         throw new RelayError('bad-request', `${field} must be one of ${[...readers.keys()].join(', ')}, with its content`)
       }
@@ -40,7 +40,7 @@ function robot(
 const dingtalkReaders: Readers = new Map<string, (content: JsonObject) => Message>([
   ['text', ({ content }) => ({ text: textOf(content) })],
   ['markdown', titled],
-  // Its text is none in Markdown for DingTalk, and for many a sender it is.
+  // For DingTalk this text is not Markdown, but many senders write Markdown.
   ['link', ({ title, text, messageUrl, picUrl }) =>
     ({ title: textOf(title), text: fromMarkdown(text), link: wrappedPage(messageUrl), picture: address(picUrl) })],
   ['actionCard', content => {
@@ -51,31 +51,31 @@ const dingtalkReaders: Readers = new Map<string, (content: JsonObject) => Messag
   ['feedCard', ({ links }) => ({ text: joinLines(...objects(links).map(({ title, messageURL }) => joinLines(textOf(title), wrappedPage(messageURL)))) })],
 ])
 
-/** In DingTalk the title is for the list of chats only, and most senders begin the text with it. */
+/** A title and a text. DingTalk shows the title only in the list of chats, so most senders repeat it in the text. */
 function titled(content: JsonObject): Message {
   const title = textOf(content.title)
   const text = fromMarkdown(content.text)
   return text.includes(title) ? { text } : { title, text }
 }
 
-/** The longest link in another one, in UTF-16 units: each of its characters may take three there. */
+/** The longest address with a link as a parameter, in UTF-16 units. Percent-encoding triples the length of a character. */
 const maxWrapped = 8000
 
-/** DingTalk has an address of its own for a page that is to open outside of it, with the page as a parameter. */
+/** The page of a link. DingTalk wraps pages to be opened outside of it in an address of its own, as a parameter. */
 function wrappedPage(value: unknown): string {
   const text = typeof value === 'string' && value.length <= maxWrapped ? value : ''
   const query = /^dingtalk:\/\/dingtalkclient\/page\/link\?(.*)$/.exec(text)?.[1]
   return address(query === undefined ? value : new URLSearchParams(query).get('url'))
 }
 
-/** The custom robot of DingTalk. Its `timestamp` and `sign` are not looked at: the key is the proof. */
+/** The custom robot of DingTalk. Its `timestamp` and `sign` are ignored: the key authenticates. */
 export const dingtalk = robot('dingtalk', errcodeShape, 'msgtype', dingtalkReaders)
 
 const wecomReaders: Readers = new Map<string, (content: JsonObject) => Message>([
   ['text', ({ content }) => ({ text: withWecomMentions(content) })],
   ['markdown', readMarkdown],
   ['markdown_v2', readMarkdown],
-  // JPEG or PNG: what is shown tells which by itself.
+  // JPEG or PNG. The declared type does not matter, because programs recognize either by its bytes.
   ['image', ({ base64 }) => ({ picture: pictureOf('image/png', base64) })],
   ['news', ({ articles }) => {
     const list = objects(articles)
@@ -91,7 +91,7 @@ function readMarkdown({ content }: JsonObject): Message {
   return { text: fromMarkdown(withWecomMentions(content)) }
 }
 
-/** A member is mentioned by the ID that the company gave: `<@lilei>`. */
+/** Replaces mentions of members, which have IDs given by the company: `<@lilei>`. */
 function withWecomMentions(content: unknown): string {
   return textOf(content).replace(/<(@[^<>\s]{1,64})>/g, '$1')
 }
@@ -104,7 +104,7 @@ function readTemplateCard(card: JsonObject): Message {
   const rows = objects(card.horizontal_content_list).map(({ keyname, value, url }) =>
     labelled(textOf(keyname), linked(textOf(value), address(url))))
   const { title: caption, desc: story } = object(card.image_text_area)
-  // What leads to a mini program is of no use elsewhere.
+  // Links to mini programs have no use in other chats.
   const jumps = objects(card.jump_list).map(({ title: name, url }) => address(url) === '' ? '' : labelled(textOf(name), address(url)))
   const above = [
     textOf(desc), labelled(textOf(meaning), textOf(figure)), textOf(caption), textOf(story), textOf(quoted), textOf(quote),
@@ -121,21 +121,21 @@ function readTemplateCard(card: JsonObject): Message {
 /** The group robot of WeCom (企业微信). */
 export const wecom = robot('wecom', errcodeShape, 'msgtype', wecomReaders)
 
-/** How deep the elements of a card are looked at. */
+/** The most levels of nested elements of a card that are read. */
 const maxDepth = 8
-/** How many columns of a table are shown. */
+/** The most columns of a table in a message. */
 const maxColumns = 10
-/** How many paragraphs of a post are looked at. */
+/** The most paragraphs of a post that are read. */
 const maxParagraphs = 200
 
 const feishuReaders: Readers = new Map<string, (content: JsonObject) => Message>([
-  // Links are all that has a meaning in it, besides mentions.
+  // Only links and mentions have a meaning in this text.
   ['text', ({ text }) => ({ text: withLinks(withoutMentions(textOf(text))) })],
   ['post', content => readPost(object(content.post ?? content))],
   ['interactive', readCard],
 ])
 
-/** A post holds its text in one language or several, of which the first is taken. */
+/** Reads a post. If it has several languages, the first one is used. */
 function readPost(post: JsonObject): Message {
   const { title, content } = Object.values(post).find(isObject) ?? post
   const paragraphs = Array.isArray(content) ? content.slice(0, maxParagraphs) : []
@@ -160,8 +160,8 @@ function readCard(card: JsonObject): Message {
   const elements = objects(card.elements ?? object(card.body).elements ?? Object.values(object(card.i18n_elements))[0])
   const { title, subtitle } = object(card.header)
   return {
-    title: said(title),
-    text: joinLines(said(subtitle), ...elements.map(element => readElement(element, 0))),
+    title: textObject(title),
+    text: joinLines(textObject(subtitle), ...elements.map(element => readElement(element, 0))),
     link: address(object(card.card_link).url),
   }
 }
@@ -171,34 +171,34 @@ function readElement(element: JsonObject, depth: number): string {
   const { tag, extra, header } = element
   if (tag === 'table') return readTable(element)
   const below = [element.elements, element.columns, element.actions, [extra]].flatMap(list => objects(list))
-  const text = said(tag === 'markdown' || tag === 'lark_md' || tag === 'plain_text' ? element : element.text)
+  const text = textObject(tag === 'markdown' || tag === 'lark_md' || tag === 'plain_text' ? element : element.text)
   return joinLines(
-    said(object(header).title),
+    textObject(object(header).title),
     labelled(text, address(element.url) || address(object(element.multi_url).url) || linkOfBehaviors(element.behaviors)),
-    ...objects(element.fields).map(field => inOneLine(said(field.text))),
+    ...objects(element.fields).map(field => inOneLine(textObject(field.text))),
     ...below.map(inner => readElement(inner, depth + 1)),
   )
 }
 
-/** A table, each of its rows in a line. */
+/** Reads a table, with one line per row. */
 function readTable({ columns, rows }: JsonObject): string {
   const fields = objects(columns, maxColumns)
   const names = fields.map(({ display_name: name }) => line(name))
   return joinLines(...[names, ...objects(rows).map(row => fields.map(({ name }) => readCell(row[line(name)])))].map(cells => cells.join(' | ')))
 }
 
-/** A text, a number, or labels with a text each. */
+/** Reads a cell: a text, a number, or a list of labels. */
 function readCell(value: unknown): string {
   return Array.isArray(value) ? objects(value).map(({ text }) => line(text)).join(', ') : fromMarkdown(line(value))
 }
 
-/** What a button of a card in its newer form (2.0) opens. */
+/** The link of a button of a card 2.0. */
 function linkOfBehaviors(behaviors: unknown): string {
   return address(objects(behaviors).find(({ type }) => type === 'open_url')?.default_url)
 }
 
-/** An object with text, plain or in Markdown. */
-function said(value: unknown): string {
+/** The text of a text object, plain or in Markdown. */
+function textObject(value: unknown): string {
   const { tag, content } = object(value)
   return tag === 'plain_text' ? textOf(content) : fromMarkdown(content)
 }
@@ -213,8 +213,8 @@ function mentionOf(id: string, name: string): string {
 }
 
 /**
- * The custom bot of Feishu (Lark). Its `timestamp` and `sign` are not looked at: the key is the proof. Some clients send the content as
- * JSON within the JSON, as the API for apps wants it.
+ * The custom bot of Feishu (Lark). Its `timestamp` and `sign` are ignored: the key authenticates. Some clients send the content as a JSON
+ * string inside the JSON, as the API for apps requires.
  */
 export const feishu = robot('feishu', feishuShape, 'msg_type', feishuReaders, ({ card, content }, kind) =>
   object(parsed(kind === 'interactive' ? card ?? content : content)))

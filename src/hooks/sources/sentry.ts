@@ -4,36 +4,36 @@ import { keyIn, signedIn, skip, type EventKey, type HookEvent, type Reading, typ
 import { address, demandObject, firstOf, header, line, object } from '../fields'
 import { excerpt } from '../markup'
 
-/** What a template is given. Each field is there; one without a meaning for the event is empty. */
-const nothing = {
+/** The data for the template. Every field is present; one that does not apply to the event is empty. */
+const emptyView = {
   event: '',
-  /** `created`, `resolved`, `unresolved`; of a metric alert `critical`, `warning` or `resolved`. */
+  /** `created`, `resolved` or `unresolved`; for a metric alert `critical`, `warning` or `resolved`. */
   action: '',
   project: '',
   title: '',
-  /** Where it happened, or of a metric alert what was measured. */
+  /** The place of an error in the code, or the measurement of a metric alert. */
   text: '',
   level: '',
   environment: '',
   release: '',
   /** The alert rule behind the event. */
   rule: '',
-  /** Such as `SHOP-9`. */
+  /** The short ID of an issue, such as `SHOP-9`. */
   id: '',
-  /** How often it happened, and to how many users. */
+  /** The number of events of an issue, and of affected users. */
   times: '',
   users: '',
-  /** Who resolved it. */
+  /** The user who changed the issue. */
   who: '',
   link: '',
 }
 
-/** How many tags of an event are looked at. */
+/** The most tags of an event that are read. */
 const maxTags = 100
-/** How many rules of an event are named. */
+/** The most rules of an event in a message. */
 const maxRules = 3
 
-type Told = Partial<typeof nothing> & {
+type SentryEvent = Partial<typeof emptyView> & {
   status?: string
   thread?: string
 }
@@ -45,22 +45,22 @@ export const sentry: Source = {
 
   read({ headers, payload }): Reading {
     const event = line(header(headers, 'sentry-hook-resource'))
-    // Its older integration has no such header, but a preview gives one.
+    // The older integration has no such header, but a preview of a template adds one.
     if (event === '' || 'triggering_rules' in payload) return readLegacy(payload)
     const reader = readers.get(event)
     if (!reader) return { skipped: `${event} events produce no message` }
     const action = line(payload.action)
-    const { status, thread, ...told } = reader(demandObject(payload, 'data', 'Sentry'), action, payload) ?? {}
-    if (told.title === undefined) return skip('action', action)
-    return { name: event, ...status && { status }, ...thread && { thread }, view: { ...nothing, event, action, ...told } }
+    const { status, thread, ...fields } = reader(demandObject(payload, 'data', 'Sentry'), action, payload) ?? {}
+    if (fields.title === undefined) return skip('action', action)
+    return { name: event, ...status && { status }, ...thread && { thread }, view: { ...emptyView, event, action, ...fields } }
   },
 
   keyOf: request => idOf(request) ?? legacyKeyOf(request.payload),
   ...signedIn('sentry-hook-signature'),
 }
 
-/** @returns `undefined` where the event makes no message */
-type Reader = (data: JsonObject, action: string, payload: JsonObject) => Told | undefined
+/** @returns `undefined` if the event makes no message */
+type Reader = (data: JsonObject, action: string, payload: JsonObject) => SentryEvent | undefined
 
 /** The events that make messages. All others are skipped. */
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
@@ -72,9 +72,9 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
     const { description_text: text } = data
     const fields = object(rule)
     return {
-      // It begins with what the action says already.
+      // The rule's name first: the titles begin by repeating the action.
       title: firstOf(fields.name, data.description_title, title),
-      // Its lines are parted by a backslash and an n.
+      // Lines are separated by a literal backslash and an n.
       text: typeof text === 'string' ? excerpt(text.slice(0, 2000).replaceAll('\\n', '\n')) : '',
       project: firstOf(...[projects].flat().slice(0, 1)),
       environment: line(fields.environment, 40),
@@ -86,10 +86,10 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 ])
 
 /**
- * Reads what the older integration "WebHooks" of a project posts, which has no header of its own: the event that an alert rule has found,
- * as in `src/sentry/plugins/sentry_webhooks/plugin.py` of getsentry/sentry.
+ * Reads a post of the older integration "WebHooks" of a project, which has no header of its own. It has the event that triggered an alert
+ * rule: `src/sentry/plugins/sentry_webhooks/plugin.py` of getsentry/sentry.
  *
- * @throws RelayError `bad-request` where it is something else
+ * @throws RelayError `bad-request` for any other payload
  */
 function readLegacy(payload: JsonObject): HookEvent {
   const { id, project, project_name: name, culprit, level, message, url, triggering_rules: rules, event } = payload
@@ -97,16 +97,16 @@ function readLegacy(payload: JsonObject): HookEvent {
     throw new RelayError('bad-request', 'this is not a Sentry event: the header Sentry-Hook-Resource is missing')
   }
   const title = line(event.title, 200) || line(message, 200)
-  const { thread, ...told } = eventOf({ ...event, title, culprit, level, web_url: url, issue_id: id })
+  const { thread, ...fields } = eventOf({ ...event, title, culprit, level, web_url: url, issue_id: id })
   return {
     name: 'event_alert',
     status: 'firing',
     ...thread && { thread },
-    view: { ...nothing, event: 'event_alert', action: 'triggered', ...told, project: firstOf(name, project), rule: rulesOf(rules).join(', ') },
+    view: { ...emptyView, event: 'event_alert', action: 'triggered', ...fields, project: firstOf(name, project), rule: rulesOf(rules).join(', ') },
   }
 }
 
-/** The same event is posted once for each rule. */
+/** The key of an event of the older integration, which posts an event once per rule. */
 function legacyKeyOf({ event, triggering_rules: rules }: JsonObject): EventKey | undefined {
   const id = line(object(event).event_id)
   return id === '' ? undefined : { text: [id, ...rulesOf(rules)].join(' ') }
@@ -116,7 +116,7 @@ function rulesOf(value: unknown): string[] {
   return Array.isArray(value) ? value.slice(0, maxRules).map(rule => line(rule)) : []
 }
 
-function readIssue(data: JsonObject, action: string, payload: JsonObject): Told | undefined {
+function readIssue(data: JsonObject, action: string, payload: JsonObject): SentryEvent | undefined {
   if (!['created', 'resolved', 'unresolved'].includes(action)) return undefined
   const issue = demandObject(data, 'issue', 'Sentry')
   const { type, name } = object(payload.actor)
@@ -135,12 +135,12 @@ function readIssue(data: JsonObject, action: string, payload: JsonObject): Told 
   }
 }
 
-/** One error, with where it happened. */
-function eventOf(event: JsonObject): Told {
+/** Reads an error and its place in the code. */
+function eventOf(event: JsonObject): SentryEvent {
   return {
     title: firstOf(line(event.title, 200), event.message),
     text: firstOf(event.culprit, event.location),
-    // The name of the project stands in the address for programs only.
+    // Only the API address contains the name of the project.
     project: /\/projects\/[^/]{1,100}\/([\w-]{1,100})\//.exec(address(event.url))?.[1] ?? '',
     level: line(event.level, 20),
     environment: line(event.environment ?? tagOf(event.tags, 'environment'), 40),
@@ -155,7 +155,7 @@ function threadOf(what: string, id: unknown): string {
   return which && `${what} ${which}`
 }
 
-/** The value of a tag, of which a list holds names and values. */
+/** The value of a tag in a list of pairs of names and values. */
 function tagOf(tags: unknown, name: string): unknown {
   const pair: unknown = Array.isArray(tags) ? tags.slice(0, maxTags).find(each => Array.isArray(each) && each[0] === name) : undefined
   return Array.isArray(pair) ? pair[1] : undefined

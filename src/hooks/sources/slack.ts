@@ -5,10 +5,10 @@ import { fromMarkdown, fromSlack, withEmoji } from '../markup'
 import { slackShape } from '../shapes'
 import type { Source } from '../source'
 
-/** How deep the elements of rich text are looked at. */
+/** The most levels of nested elements of rich text that are read. */
 const maxDepth = 8
 
-/** Incoming webhooks of Slack: text, blocks and attachments. Where there are blocks, the text only stands in for them. */
+/** Incoming webhooks of Slack: text, blocks and attachments. If there are blocks, the text is only a fallback for them. */
 export const slack: Source = {
   name: 'slack',
   shape: slackShape,
@@ -34,7 +34,7 @@ function readAttachment(attachment: JsonObject): AttachmentView {
   )
   return {
     pretext: fromSlack(attachment.pretext),
-    // The fallback is for those who show none of the rest.
+    // The fallback is for clients that cannot show attachments.
     text: main || fromSlack(attachment.fallback),
     link: address(attachment.title_link),
     footer: fromSlack(attachment.footer),
@@ -69,13 +69,13 @@ function readBlock(block: JsonObject): string {
   }
 }
 
-/** A button that opens a page; one that does anything else is of no use in another chat. */
+/** A button with a link. Other buttons have no use in another chat. */
 function linkOnly(name: string, url: unknown): string {
   const link = address(url)
   return link === '' ? '' : linked(name, link)
 }
 
-/** An object with text: plain, but for the names of emoji, or in Slack's markup. */
+/** The text of a text object: plain with names of emoji, or in Slack's markup. */
 function textObject(value: unknown): string {
   const { type, text, emoji } = object(value)
   if (type === 'mrkdwn') return fromSlack(text)
@@ -83,7 +83,7 @@ function textObject(value: unknown): string {
   return emoji === false ? textOf(text) : withEmoji(textOf(text))
 }
 
-/** Sections, lists, quotes and code, one below the other; within them, texts and links in a row. */
+/** Reads rich text: sections, lists, quotes and code on lines of their own, and within each its texts and links in a row. */
 function readRichText(element: JsonObject, depth = 0): string {
   if (depth > maxDepth) return ''
   const parts = objects(element.elements)

@@ -2,22 +2,22 @@ import { RelayError } from '../../errors'
 import { address, firstOf, line, object, parsed, textOf } from '../fields'
 import type { Source } from '../source'
 
-/** The longest reason that is told, in UTF-16 units. */
+/** The longest reason in a message, in UTF-16 units. */
 const maxReason = 300
 
-/** The statuses of a heartbeat, by their numbers. */
+/** The statuses of a heartbeat, by number. */
 const states = ['down', 'up', 'pending', 'maintenance']
 
 /** The notification type "Webhook" of Uptime Kuma: JSON, form-data with the field `data`, or GET with JSON in its parameters. */
 export const uptimeKuma: Source = {
   name: 'uptime-kuma',
-  takesGet: true,
+  acceptsGet: true,
   read({ payload }) {
     const heartbeat = object(parsed(payload.heartbeat))
     const monitor = object(parsed(payload.monitor))
     const text = textOf(payload.msg)
     const state = typeof heartbeat.status === 'number' ? states[heartbeat.status] : undefined
-    // A test, or a certificate or domain that expires.
+    // Without a heartbeat it is a test, or an expiring certificate or domain.
     if (state === undefined && text === '') throw new RelayError('bad-request', 'there is neither a heartbeat nor a msg')
     const reason = line(heartbeat.msg, maxReason)
     const id = line(monitor.id, 60)
@@ -28,13 +28,13 @@ export const uptimeKuma: Source = {
       view: {
         state: state ?? '',
         text,
-        // With the groups that it is in: `Production / Database`.
+        // `pathName` includes the groups of the monitor: `Production / Database`.
         monitor: firstOf(monitor.pathName, monitor.name),
-        // That is what it writes where it has nothing to say.
+        // Uptime Kuma writes `N/A` for no reason.
         reason: reason === 'N/A' ? '' : reason,
         ping: typeof heartbeat.ping === 'number' ? heartbeat.ping : '',
         time: timeOf(heartbeat.time),
-        // Since when it was down: newer versions say so once it is up again.
+        // The start of the downtime, which newer versions send when the monitor is up again.
         since: state === 'up' ? timeOf(heartbeat.lastDownTime) : '',
         address: addressOf(monitor.url, monitor.hostname, monitor.port),
       },
@@ -42,13 +42,13 @@ export const uptimeKuma: Source = {
   },
 }
 
-/** In UTC, which it does not say. */
+/** A time as ISO text. Uptime Kuma sends UTC without saying so. */
 function timeOf(value: unknown): string {
   const text = line(value)
   return /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?$/.test(text) ? `${text.replace(' ', 'T')}Z` : ''
 }
 
-/** What is watched: an address without user, password and query, or a host. */
+/** The monitored address without user, password and query, or the host. */
 function addressOf(url: unknown, hostname: unknown, port: unknown): string {
   const link = address(url)
   if (URL.canParse(link)) {
