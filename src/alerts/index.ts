@@ -14,16 +14,16 @@ import { postAlert, toBody } from './post'
 import { kinds, writeAlert, type Alert, type Kind, type Subject } from './texts'
 import { Watch, type Trouble } from './watch'
 
-/** The time between two looks, in milliseconds. */
+/** The time between two checks, in milliseconds. */
 const interval = 1_000
 const minute = 60_000
-/** How long an alert to the last receiver may wait where that is a target, and to one before it, in milliseconds. */
+/** How long an alert to a target may wait, for the last receiver and for one before it, in milliseconds. */
 const lifetime = { last: 10 * minute, other: minute / 4 }
 
-/** Where alerts go. */
+/** A receiver of alerts. */
 type Recipient = { endpoint: Endpoint } | { destinations: readonly Destination[] }
 
-/** What alerts need of the plugin. */
+/** The parts of the plugin that alerts need. */
 export interface AlertOptions {
   relay: Pick<Relay, 'submit' | 'failing' | 'lanes' | 'isActive'>
   /** `platform:selfId` of each bot, its state, and why it cannot send. */
@@ -35,19 +35,19 @@ export interface AlertOptions {
   stop: AbortSignal
 }
 
-/** The same, and who is told. */
-interface Telling extends AlertOptions {
+/** The options of a dispatch: those of alerts, with the receivers and the logger. */
+interface DispatchOptions extends AlertOptions {
   recipients: readonly Recipient[]
   logger: Logger
 }
 
-/** Says something in the language of its reader. */
-type InLanguage<T> = (language: Language) => T
+/** A value that depends on the reader's language. */
+type Localized<T> = (language: Language) => T
 
-/** What there is of one kind of trouble now: why, by the name of its subject. */
-type Present = ReadonlyMap<string, InLanguage<string | undefined> | undefined>
+/** The present troubles of one kind: the names of the subjects, with the reasons. */
+type Present = ReadonlyMap<string, Localized<string | undefined> | undefined>
 
-/** The troubles seen and told so far. They belong to the app, so that a reload of the plugin tells none again. */
+/** The known troubles. They belong to the app, so that a reload of the plugin repeats no alert. */
 class Watches {
   readonly offline = new Watch({ begin: minute / 2, end: minute, again: 60 * minute })
   readonly restricted = new Watch({ begin: 0, end: 0, again: 60 * minute })
@@ -55,20 +55,20 @@ class Watches {
   readonly held = new Watch({ begin: 10 * minute, end: 0 })
   readonly gone = new Watch({ begin: 0, end: 60 * minute })
   readonly expired = new Watch({ begin: 0, end: 60 * minute })
-  /** The queues in which messages have failed for good, or expired, since the last look: why, by their names. */
+  /** The lanes in which messages were refused because the chat is gone, or expired, since the last check, with the reasons. */
   readonly lost = { gone: new Map<string, CauseId>(), expired: new Map<string, undefined>() }
 }
 
 const known = new WeakMap<object, Watches>()
 
 /**
- * Sends alerts about accounts that cannot send, targets that are paused, closed or gone, and expired messages. Where there is one receiver
- * only, its targets cause none: it would not arrive, or lead to further ones.
+ * Sends alerts about accounts that cannot send, targets that are paused, closed or gone, and expired messages. A target that is the only
+ * receiver causes no alerts: they would not arrive, or cause further ones.
  */
 export class Alerts implements Partial<Observer> {
   private readonly watches: Watches
 
-  /** The alerts that the setting `alertTo` asks for, `undefined` where nobody can be told. */
+  /** Alerts as set by `alertTo`; `undefined` without a valid receiver. */
   static to(setting: readonly string[], names: TargetNames, ctx: Context, logger: Logger): Alerts | undefined {
     const recipients = setting.flatMap(text => {
       try {
@@ -95,57 +95,57 @@ export class Alerts implements Partial<Observer> {
     if (delivery.state === 'expired') expired.set(laneOf(delivery), undefined)
   }
 
-  /** Looks for troubles every second until the plugin is disposed. */
+  /** Checks for troubles every second until the plugin is disposed. */
   start(options: AlertOptions): void {
-    this.ctx.setInterval(() => this.look(options), interval)
+    this.ctx.setInterval(() => this.check(options), interval)
   }
 
-  private look(options: AlertOptions): void {
+  private check(options: AlertOptions): void {
     const { watches, recipients, logger } = this
     const { relay, bots } = options
-    // A standby leaves alerts to the relay that works the database.
+    // A standby leaves alerts to the active relay.
     if (!relay.isActive) return
-    const telling = { ...options, recipients, logger }
+    const dispatchOptions = { ...options, recipients, logger }
     const now = performance.now()
-    const explain = (id: CauseId): InLanguage<string> => language => causes[id][language === 'zh-CN' ? 'zh' : 'en']
+    const explain = (id: CauseId): Localized<string> => language => causes[id][language === 'zh-CN' ? 'zh' : 'en']
     const all = bots()
     const botsThat = (isIn: (status: string) => boolean): Present =>
       new Map(all.filter(({ status }) => isIn(status)).map(bot => {
         const { cause } = bot
         return [nameOf(bot), language => cause !== undefined && language === 'zh-CN' ? inChinese(cause) : cause]
       }))
-    const isTold = (bot: string): boolean => watches.offline.hasTold(bot) || watches.restricted.hasTold(bot)
+    const isReported = (bot: string): boolean => watches.offline.isReported(bot) || watches.restricted.isReported(bot)
     const { gone, expired } = watches.lost
     const present: Readonly<Record<Kind, Present>> = {
       offline: botsThat(status => status !== 'online' && status !== 'restricted'),
       restricted: botsThat(status => status === 'restricted'),
       paused: new Map([...relay.failing()].map(([queue, reason]) => [queue, language => language === 'zh-CN' ? inChinese(reason) : reason])),
-      // Where its account was told, what waits for it is not worth an alert of its own.
+      // A hold causes no alert of its own if an alert about its account was sent.
       held: new Map(relay.lanes().flatMap(({ queue, bot, hold }) =>
-        hold && !(causes[hold.cause].about !== 'chat-closed' && isTold(bot)) ? [[queue, explain(hold.cause)]] : [])),
+        hold && !(causes[hold.cause].about !== 'chat-closed' && isReported(bot)) ? [[queue, explain(hold.cause)]] : [])),
       gone: new Map([...gone].map(([queue, cause]) => [queue, explain(cause)])),
       expired,
     }
     const names = new Set(all.map(nameOf))
-    // One that was removed is neither in trouble nor well again.
+    // A removed bot is neither in trouble nor recovered.
     for (const watch of [watches.offline, watches.restricted]) watch.forget(name => !names.has(name))
     for (const kind of kinds) {
       const watch = watches[kind]
-      const { begun, over } = watch.look([...present[kind].keys()].filter(name => !this.isOwn(name)), now)
+      const { begun, over } = watch.look([...present[kind].keys()].filter(name => !this.isOnlyRecipient(name)), now)
       if (begun.length > 0) {
-        void tell(toAlert(kind, false, begun, now, present[kind]), telling).then(hasLeft => {
-          // It is told again a minute later; where the plugin was disposed first, by what is loaded next.
-          if (!hasLeft) watch.takeBack(begun, options.stop.aborted)
+        void dispatch(toAlert(kind, false, begun, now, present[kind]), dispatchOptions).then(hasLeft => {
+          // The alert is repeated after a minute, or at once by the next instance if the plugin was disposed.
+          if (!hasLeft) watch.markUnreported(begun, options.stop.aborted)
         })
       }
-      if (over.length > 0) void tell(toAlert(kind, true, over, now, present[kind]), telling)
+      if (over.length > 0) void dispatch(toAlert(kind, true, over, now, present[kind]), dispatchOptions)
     }
     gone.clear()
     expired.clear()
   }
 
-  /** Whether a queue leads to the only one who could be told of it. */
-  private isOwn(queue: string): boolean {
+  /** Whether the target of a lane is the only receiver of alerts. */
+  private isOnlyRecipient(queue: string): boolean {
     const [only, other] = this.recipients
     if (!only || other || 'endpoint' in only) return false
     const { bot = '', target } = placeOf(queue)
@@ -166,7 +166,7 @@ function parseRecipient(text: string, names: TargetNames): Recipient {
   return { endpoint }
 }
 
-function toAlert(kind: Kind, isOver: boolean, troubles: readonly Trouble[], now: number, reasons: Present): InLanguage<Alert> {
+function toAlert(kind: Kind, isOver: boolean, troubles: readonly Trouble[], now: number, reasons: Present): Localized<Alert> {
   const start = Date.now() - now
   return language => ({
     kind, isOver,
@@ -184,19 +184,19 @@ function nameOf({ platform, self_id: selfId }: { platform: string, self_id: stri
   return `${platform}:${selfId}`
 }
 
-/** The target and the bot of a queue, for an alert. */
+/** The target and the bot of a lane, for an alert. */
 function placeOf(queue: string): Pick<Subject, 'target' | 'bot'> {
   const { bot = '', target } = readLane(queue) ?? {}
   return { ...target && { target: writeTarget(target) }, ...bot !== '' && { bot } }
 }
 
 /**
- * Tells an alert to the first receiver that takes it; never throws. The log has a line for each one tried.
+ * Sends an alert to the first receiver that accepts it; never throws. Logs a line for each attempted receiver.
  *
- * @returns whether one has taken it, or still may
+ * @returns whether a receiver has accepted the alert, or may still do so
  */
-async function tell(alert: InLanguage<Alert>, telling: Telling): Promise<boolean> {
-  const { recipients, language, timeout, stop, logger } = telling
+async function dispatch(alert: Localized<Alert>, options: DispatchOptions): Promise<boolean> {
+  const { recipients, language, timeout, stop, logger } = options
   const { kind, isOver } = alert(language)
   const what = `alert ${kind}${isOver ? ', over' : ''}`
   for (const [index, recipient] of recipients.entries()) {
@@ -209,7 +209,7 @@ async function tell(alert: InLanguage<Alert>, telling: Telling): Promise<boolean
     } else {
       const taken = await Promise.all(recipient.destinations.map(destination => {
         const { lang = language } = destination
-        return submit(what, writeAlert(alert(lang), lang), destination, isLast, telling)
+        return submit(what, writeAlert(alert(lang), lang), destination, isLast, options)
       }))
       if (taken.includes(true)) return true
     }
@@ -217,18 +217,18 @@ async function tell(alert: InLanguage<Alert>, telling: Telling): Promise<boolean
   return false
 }
 
-/** @returns whether it has arrived, or may have, or still will after a stop */
+/** @returns whether the alert has arrived, may have arrived, or will still be sent after a stop */
 async function submit(
-  what: string, text: string, destination: Destination, isLast: boolean, telling: Telling,
+  what: string, text: string, destination: Destination, isLast: boolean, options: DispatchOptions,
 ): Promise<boolean> {
   const { target, bot, route } = destination
-  const { relay, logger } = telling
+  const { relay, logger } = options
   const id = uuid()
   const line = (outcome: string): string => printable(`${id} ${what} ${writeTarget(target)} ${outcome}`)
   try {
     const expiresIn = isLast ? lifetime.last : lifetime.other
     const { delivery: { state } } = await relay.submit({
-      // Where somebody else can be told, it is not left to wait. Otherwise it counts as told once it has arrived.
+      // An alert waits only for the last receiver. It counts as sent once it has arrived.
       id, door: alertDoor, ...isLast && { deferred: { wait: expiresIn + minute, inMemory: expiresIn + minute } },
       request: { mode: 'single', target, bot, route, items: [{ type: 'text', text: printableLines(text) }], expiresIn },
     })
@@ -237,8 +237,8 @@ async function submit(
   } catch (error) {
     const { code, logText } = RelayError.from(error)
     logger.warn('%s', line(`failed: ${logText}`))
-    // What cannot be written down does not wait.
-    return isLast && code === 'store-down' ? submit(what, text, destination, false, telling) : false
+    // Without the journal the alert cannot wait, so it is sent directly.
+    return isLast && code === 'store-down' ? submit(what, text, destination, false, options) : false
   }
 }
 

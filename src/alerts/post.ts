@@ -3,7 +3,7 @@ import { networkReason, postJson, type Endpoint } from '../lib/endpoint'
 import type { Language } from '../lib/language'
 import { writeAlert, type Alert } from './texts'
 
-/** The waits before the second and the third attempt, where there is nobody else to be told, in milliseconds. */
+/** The waits before the second and the third attempt at the last receiver, in milliseconds. */
 const pauses = [2_000, 15_000]
 /** The most subjects of one post. */
 const maxSubjects = 100
@@ -13,7 +13,7 @@ export interface AlertBody {
   alert: Alert['kind']
   state: 'firing' | 'resolved'
   text: string
-  /** How many subjects there are, of which the first hundred follow. */
+  /** The number of all subjects. At most the first hundred follow. */
   total: number
   subjects: { target?: string, bot?: string, since: string, reason?: string, times?: number }[]
 }
@@ -31,11 +31,10 @@ export function toBody(alert: Alert, language: Language): AlertBody {
 }
 
 /**
- * Posts an alert, at most three times where this is the last receiver to be tried, otherwise once. The receiver may get it twice where an
- * answer was lost.
+ * Posts an alert: up to three times to the last receiver, otherwise once. The receiver may get it more than once if an answer was lost.
  *
  * @param timeout of each attempt, in whole milliseconds
- * @returns why the alert did not arrive, without the address and the answer; `undefined` when it has arrived
+ * @returns the reason why the alert did not arrive, without the address and the answer; `undefined` if it has arrived
  */
 export async function postAlert(
   endpoint: Endpoint, body: AlertBody, isLast: boolean, timeout: number, stop: AbortSignal,

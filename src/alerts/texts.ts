@@ -1,27 +1,27 @@
 import type { Language } from '../lib/language'
 
 /**
- * What alerts are about: accounts that are offline, or whose messages nobody sees; targets that are paused, closed for a while, or take
- * nothing until a person changes something; messages that were dropped as their time was over.
+ * The kinds of alerts: accounts that are offline or restricted, so that nobody sees their messages; targets that are paused, closed for a
+ * while (`held`), or refuse messages until a person changes something (`gone`); messages that expired.
  */
 export const kinds = ['offline', 'restricted', 'paused', 'held', 'gone', 'expired'] as const
 export type Kind = typeof kinds[number]
 
-/** What is in trouble. */
+/** A target or bot in trouble. */
 export interface Subject {
-  /** Such as `group:123456`; absent where it is a bot. */
+  /** Such as `group:123456`; absent for a bot. */
   target?: string
-  /** `platform:selfId`; absent where none was chosen yet. */
+  /** `platform:selfId`; absent if none was chosen yet. */
   bot?: string
   /** In milliseconds since the epoch. */
   since: number
-  /** Why, in the language of the alert. */
+  /** The reason, in the language of the alert. */
   reason?: string
-  /** How often it came back since it was told last; absent where it did not. */
+  /** How often the trouble came back since the last alert; absent if it did not. */
   times?: number
 }
 
-/** One alert, or that it is over. */
+/** An alert, or the notice that its troubles are over. */
 export interface Alert {
   kind: Kind
   isOver: boolean
@@ -30,12 +30,12 @@ export interface Alert {
 
 interface Wording {
   firing: string
-  /** What its reader may do. */
+  /** What the reader can do. */
   advice: string
   over: string
 }
 
-/** How many subjects a text names. */
+/** The most subjects that a text names. */
 const maxNamed = 10
 
 const wordings: Readonly<Record<Language, Readonly<Record<Kind, Wording>>>> = {
@@ -110,7 +110,7 @@ const counted: Readonly<Record<Language, (times: number) => string>> = { 'en-US'
 const because: Readonly<Record<Language, string>> = { 'en-US': ': ', 'zh-CN': '：' }
 const more: Readonly<Record<Language, (count: number) => string>> = { 'en-US': count => `and ${count} more`, 'zh-CN': count => `以及另外 ${count} 个` }
 
-/** Writes an alert: what, which and why, since when, and what to do. */
+/** Writes an alert: the kind, the subjects with reasons and times, and the advice. */
 export function writeAlert({ kind, isOver, subjects }: Alert, language: Language): string {
   const { firing, advice, over } = wordings[language][kind]
   const named = subjects.slice(0, maxNamed)

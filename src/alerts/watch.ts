@@ -1,23 +1,23 @@
-/** When a trouble is worth an alert, in milliseconds. */
+/** The times after which a trouble causes alerts, in milliseconds. */
 export interface Patience {
-  /** How long the trouble has to last. */
+  /** How long the trouble must last. */
   begin: number
-  /** How long it has to be over. A trouble that comes back within this time is the same one. */
+  /** How long the trouble must be over. If it comes back within this time, it is the same trouble. */
   end: number
-  /** How long after an alert the same trouble is only counted when it comes back; then it is told with the count. */
+  /** How long after an alert the same trouble is only counted when it comes back. The next alert then includes the count. */
   again?: number
 }
 
-/** Something that is in trouble, by its name. */
+/** The trouble of one subject. */
 export interface Trouble {
   readonly name: string
   /** In milliseconds on the clock of the watch. */
   readonly since: number
-  /** How often it came back since it was told. */
+  /** How often the trouble came back since the last alert. */
   readonly times: number
 }
 
-/** The troubles to tell now: each once when it has begun, and once more when it is over. */
+/** The troubles to report now: each once at its beginning, and once at its end. */
 export interface News {
   begun: Trouble[]
   over: Trouble[]
@@ -26,20 +26,20 @@ export interface News {
 interface Watched extends Trouble {
   since: number
   times: number
-  /** When it was there last. */
+  /** When the trouble was last present. */
   last: number
-  /** When it was told last. */
-  toldAt: number
-  /** Whether its beginning was told, and its end was not. */
-  isTold: boolean
+  /** When the trouble was last reported. */
+  reportedAt: number
+  /** Whether its beginning was reported, and its end was not. */
+  isReported: boolean
 }
 
-/** The least time between two alerts of one kind, in milliseconds: the troubles in between are told together. */
+/** The least time between two alerts of one kind, in milliseconds. The troubles in between share an alert. */
 const gap = 60_000
-/** The most troubles that are watched; further ones are not told. */
+/** The most troubles at a time. Further ones are not reported. */
 const most = 1_000
 
-/** Watches one kind of trouble, and says which troubles to tell. */
+/** Watches one kind of trouble, and decides which troubles to report. */
 export class Watch {
   private readonly watched = new Map<string, Watched>()
   private lastLook = -Infinity
@@ -49,10 +49,10 @@ export class Watch {
   constructor(private readonly patience: Patience) {}
 
   /**
-   * To be called every second.
+   * Updates the troubles, and returns those to report. To be called every second.
    *
-   * @param present the names of what is in trouble now
-   * @param now in milliseconds, on a clock that only runs forward
+   * @param present the names of the subjects in trouble
+   * @param now the time of a monotonic clock, in milliseconds
    */
   look(present: Iterable<string>, now: number): News {
     for (const name of present) {
@@ -60,10 +60,10 @@ export class Watch {
       if (known) {
         const isBack = known.last < this.lastLook
         if (isBack) known.times++
-        if (isBack && !known.isTold) known.since = now
+        if (isBack && !known.isReported) known.since = now
         known.last = now
       } else if (this.watched.size < most) {
-        this.watched.set(name, { name, since: now, times: 0, last: now, toldAt: -Infinity, isTold: false })
+        this.watched.set(name, { name, since: now, times: 0, last: now, reportedAt: -Infinity, isReported: false })
       }
     }
     this.lastLook = now
@@ -71,48 +71,48 @@ export class Watch {
     const begun: Watched[] = []
     const over: Watched[] = []
     for (const trouble of this.watched.values()) {
-      const { name, since, times, last, toldAt, isTold } = trouble
+      const { name, since, times, last, reportedAt, isReported } = trouble
       const isThere = last === now
-      // A trouble is told while it lasts. One that lasts for a single look, without a `begin`, is told later too, with others of its kind.
-      const mayTell = again === undefined ? !isTold && (isThere || begin === 0) : isThere && now - toldAt >= again
-      if (isTold && !isThere && now - last >= end) over.push(trouble)
-      else if (mayTell && (times > 0 || (!isTold && last - since >= begin))) begun.push(trouble)
-      else if (!isTold && !isThere && now - toldAt >= (again ?? 0)) this.watched.delete(name)
+      // A trouble is reported only while present, except momentary ones (`begin` 0, no `again`), which may wait for the next alert.
+      const mayReport = again === undefined ? !isReported && (isThere || begin === 0) : isThere && now - reportedAt >= again
+      if (isReported && !isThere && now - last >= end) over.push(trouble)
+      else if (mayReport && (times > 0 || (!isReported && last - since >= begin))) begun.push(trouble)
+      else if (!isReported && !isThere && now - reportedAt >= (again ?? 0)) this.watched.delete(name)
     }
     const news: News = { begun: [], over: [] }
     if (begun.length > 0 && now - this.lastBegin >= gap) {
       this.lastBegin = now
       news.begun = begun.map(trouble => ({ ...trouble }))
-      for (const trouble of begun) Object.assign(trouble, { isTold: true, toldAt: now, times: 0 })
+      for (const trouble of begun) Object.assign(trouble, { isReported: true, reportedAt: now, times: 0 })
     }
     if (over.length > 0 && now - this.lastEnd >= gap) {
       this.lastEnd = now
       news.over = over
-      // Where it comes back too soon to be told, it is counted.
+      // With `again` the trouble is kept, to count when it comes back too early for an alert.
       for (const trouble of over) {
         if (again === undefined) this.watched.delete(trouble.name)
-        else trouble.isTold = false
+        else trouble.isReported = false
       }
     }
     return news
   }
 
   /**
-   * The alert about the beginning of these did not leave: they are told again, as long as they last.
+   * Marks troubles as not reported, because their alert was not sent. They are reported again if they last.
    *
-   * @param isAtOnce whether before a minute is over
+   * @param isAtOnce whether the next alert may come before a minute is over
    */
-  takeBack(begun: readonly Trouble[], isAtOnce: boolean): void {
+  markUnreported(begun: readonly Trouble[], isAtOnce: boolean): void {
     if (isAtOnce) this.lastBegin = -Infinity
     for (const { name } of begun) {
       const known = this.watched.get(name)
-      if (known) Object.assign(known, { isTold: false, toldAt: -Infinity })
+      if (known) Object.assign(known, { isReported: false, reportedAt: -Infinity })
     }
   }
 
-  /** Whether the beginning of a trouble was told, and its end was not. */
-  hasTold(name: string): boolean {
-    return this.watched.get(name)?.isTold === true
+  /** Whether the beginning of a trouble was reported, and its end was not. */
+  isReported(name: string): boolean {
+    return this.watched.get(name)?.isReported === true
   }
 
   /** Forgets troubles whose subject is gone. */

@@ -107,7 +107,7 @@ describe('a trouble', () => {
   test('that nobody was told of is not told once it is over', () => {
     const watch = new Watch({ begin: 10 * second, end: 0 })
     const told = watchFor(watch, 0, 11 * second, () => ['a'])
-    watch.takeBack([{ name: 'a', since: 0, times: 0 }], false)
+    watch.markUnreported([{ name: 'a', since: 0, times: 0 }], false)
     assert.deepEqual([told, watchFor(watch, 11 * second, 5 * minute, now => now < 30 * second ? ['a'] : [])], [[[10 * second, ['a'], []]], []])
   })
 
