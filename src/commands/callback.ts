@@ -4,10 +4,10 @@ import { excessOfJson, parseJson } from '../lib/json'
 import { isObject, type JsonObject } from '../lib/shape'
 import { signatureHeaders } from '../lib/webhook-signature'
 
-/** The longest answer that is read, in bytes, counted after decompression. */
+/** The longest accepted answer, in bytes after decompression. */
 const maxAnswer = 1024 * 1024
 
-/** The body that a callback gets. */
+/** The body of a post to a callback. */
 export interface CommandBody {
   command: string
   content: string
@@ -18,27 +18,28 @@ export interface CommandBody {
   message_id: string
 }
 
-/** What a callback is told of a command beside its body, by the headers of the Standard Webhooks specification. */
+/** The identity of a post, for the headers of the Standard Webhooks specification. */
 export interface Identity {
-  /** `webhook-id`, by which it tells a second try. */
+  /** `webhook-id`, by which the callback recognizes a retry. */
   id: string
-  /** What the post is signed with; an empty text for none. */
+  /** The secret for the signature; empty for none. */
   secret: string
 }
 
+/** Options of a post. */
 export interface CommandPost {
-  /** Absent: no such headers. */
+  /** Absent: no identity headers. */
   identity?: Identity
-  /** For the whole exchange, from the look-up of the host to the last byte of the answer, in milliseconds. */
+  /** The time for the whole exchange, from the DNS look-up to the last byte of the answer, in milliseconds. */
   timeout: number
   /** Ends the exchange at once. */
   stop: AbortSignal
 }
 
-/** A callback that gave no usable answer. The message is the reason, and holds neither the answer nor a part of the address. */
+/** A callback gave no usable answer. The message is the reason, without the answer and without any part of the address. */
 export class CallbackError extends Error {
   override readonly name = 'CallbackError'
-  /** Whether it answered 503, or not at all: asked once more, it may answer. */
+  /** Whether a retry may help: the callback answered 503, or not at all. */
   readonly isTemporary: boolean
 
   constructor(message: string, { isTemporary = false, ...options }: ErrorOptions & { isTemporary?: boolean } = {}) {
@@ -50,9 +51,9 @@ export class CallbackError extends Error {
 /**
  * Posts a command to its callback.
  *
- * @returns the answer, or `undefined` when it says nothing: status 204, an empty body, `{}` or `null`
- * @throws CallbackError for everything but a complete 2xx answer with a JSON object of at most 1 MiB, with no more levels and values than a
- *   request may have
+ * @returns the answer; `undefined` if it is empty: status 204, no body, `{}` or `null`
+ * @throws CallbackError unless the answer is complete, 2xx, and a JSON object of at most 1 MiB within the levels and values that a request
+ *   may have
  */
 export async function postCommand(endpoint: Endpoint, command: CommandBody, options: CommandPost): Promise<JsonObject | undefined> {
   const { identity, ...times } = options

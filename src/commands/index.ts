@@ -19,62 +19,62 @@ import { type CommandMatch, type CommandPattern, matchCommand, matchNamed } from
 
 export { parseCommands } from './list'
 
-/** How many posts to the callback may be open at once: each takes a connection. */
+/** The most concurrent posts to callbacks. Each uses a connection. */
 const maxCallbacks = 64
-/** How many further commands may wait for one. */
+/** The most commands that wait for a free post. */
 const maxWaiting = 256
-/** The wait before a callback that could not answer is asked a second time, in milliseconds. */
+/** The wait before the retry of a post, in milliseconds. */
 const retryPause = 1000
-/** For how long, in milliseconds, and for how many messages it is known which account heard one first. */
-const firstHearers = { ttl: 10_000, max: 1_000 }
-/** The least time between two lines about dropped commands, in milliseconds. */
+/** How long the first account that received a message is remembered, in milliseconds, and for how many messages. */
+const hearerCache = { ttl: 10_000, max: 1_000 }
+/** The least time between two log lines about dropped commands, in milliseconds. */
 const reportInterval = 60_000
 
-/** Which messages are commands, and where they are posted. */
+/** The settings of commands. */
 export interface CommandSettings extends CommandPattern {
-  /** Where a command is posted that is in no list. */
+  /** The callback of all commands if there is no list. */
   callbackUrl: string
-  /** The only commands that there are, by their names. Absent: every name of the right length is one. */
+  /** The listed commands by name. Absent: every name of the right length is a command. */
   commands?: ReadonlyMap<string, Command>
-  /** What the posts are signed with, as `isSigningSecret` has it; an empty text: they are not signed. */
+  /** The secret for signing posts, valid by `isSigningSecret`; empty for no signatures. */
   secret: string
-  /** Whether a callback that answers 503, or not at all, is asked a second time. */
+  /** Whether to retry once if a callback answers 503, or not at all. */
   retry: boolean
-  /** For each exchange with the callback, in milliseconds. */
+  /** The time for each exchange with a callback, in milliseconds. */
   timeout: number
 }
 
-/** Where a command came from. */
+/** The origin of a command. */
 export interface Source {
-  /** The bot that received it. Replies leave through it. */
+  /** The bot that received the command, and sends the reply. */
   bot: BotSelector
-  /** Account of the sender. */
+  /** The account of the sender. */
   userId: string
-  /** Where the reply goes unless it says otherwise. */
+  /** The target of the reply, unless the reply names another. */
   target: Target
   messageId: string
 }
 
-/** What the commands need of the rest of the plugin. */
+/** The parts of the plugin that commands need. */
 export interface CommandOptions {
   relay: Pick<Relay, 'submit' | 'active'>
   /**
-   * Reads a message: its text, without the name of a bot that some platforms have behind that of a command; the same as typed; and its
-   * source, which is `undefined` where no reply is wanted or possible.
+   * Reads a message: `text` without the bot name that some platforms append to a command, `raw` as typed, and its source, which is
+   * `undefined` if a reply is not wanted or not possible.
    */
   readIncoming: (session: Session) => { readonly text: string, readonly raw: string, readonly source: Source | undefined }
-  /** Counts the replies that are being sent. */
+  /** Counts the replies in progress. */
   inFlight: InFlight
   logger: Logger
 }
 
 /**
- * Posts each message that is a command to the callback, and sends what it answers.
+ * Posts commands from chats to their callbacks, and sends the replies.
  *
- * A message goes on to the other middlewares when it is no command, and when its callback gives nothing that could be sent. It
- * ends here once there is a reply, even if that cannot be delivered. Waiting holds up this one message only, because Koishi runs
- * the middlewares of each message on their own. Of a flood, what cannot be asked in time is dropped: it goes on to the other
- * middlewares, and the log says how many there were. When the context is disposed, exchanges under way end and nothing more is sent.
+ * A message that is not a command, or whose callback gives no reply, goes on to the other middlewares. A message with a reply ends here,
+ * even if the reply cannot be delivered. Waiting for a callback delays only this message, because Koishi runs the middlewares of each
+ * message separately. Commands of a flood that cannot be posted in time are dropped: they go on to the other middlewares, and the log has
+ * their number. When the context is disposed, running exchanges end, and no more replies are sent.
  */
 export function listenForCommands(ctx: Context, settings: CommandSettings, options: CommandOptions): void {
   const { relay, readIncoming, inFlight, logger } = options
@@ -97,10 +97,10 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     lifetime.abort()
     if (dropped > 0) reportDropped(dropped)
   })
-  // After the time that an answer may take, the member no longer expects one.
+  // The patience is the timeout of an answer: a member does not expect a reply after that.
   const callbacks = new Limiter({ concurrency: maxCallbacks, capacity: maxWaiting, patience: timeout })
 
-  /** What a member gets for a command: a post to its callback, or a text. `undefined`: nothing, as it is none or not for this member. */
+  /** The callback of a command, or the text of the reply; `undefined` if there is no such command, or not for this member. */
   const find = ({ command: name }: CommandMatch, source: Source): Endpoint | string | undefined => {
     const command = commands?.get(name)
     if (!commands) return common
@@ -109,7 +109,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     startEntry(logger, uuid(), name, source.target)('info', 'ignored: this member may not use it there')
   }
 
-  /** Posts a command, a second time where the settings allow it. In between it keeps its place among the open posts. */
+  /** Posts a command, with one retry if the settings allow it. It keeps its place among the concurrent posts meanwhile. */
   const post = async (id: string, endpoint: Endpoint, body: CommandBody): Promise<JsonObject | undefined> => {
     const options: CommandPost = { timeout, stop: signal, ...(secret || retry) && { identity: { id, secret } } }
     try {
@@ -133,7 +133,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     return reply
   }
 
-  /** Sends the items of a reply that can be sent; the log has a line for each of the others. @throws RelayError where none was sent */
+  /** Sends the valid items of a reply, and logs each of the others. @throws RelayError if no item was sent */
   const deliver = async (id: string, { bot, target }: Source, reply: Reply): Promise<void> => {
     const warn = (text: string) => logger.warn('%s', `${id} an item of the reply ${text}`)
     for (const item of reply.items) if (item instanceof RelayError) warn(`is left out: ${item.message}`)
@@ -151,9 +151,9 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     }
   }
 
-  /** Handles one command; never throws. Tells whether there was a reply, so that the message ends here. */
+  /** Handles a command; never throws. @returns whether there was a reply, so that the message ends here */
   const handle = async (source: Source, answer: Endpoint | string, body: CommandBody): Promise<boolean> => {
-    // The relay that works the database posts this command; a standby must not do so as well.
+    // A standby does not post the command, because the active relay does.
     if (await relay.active().then(() => false, () => true)) return false
     const id = uuid()
     const log = startEntry(logger, id, body.command, source.target)
@@ -166,7 +166,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
           return ask(id, answer, body)
         })
       }
-      // The context may have been disposed right after the answer came.
+      // The context may have been disposed right after the answer.
       signal.throwIfAborted()
     } catch (error) {
       if (signal.aborted) log('info', 'given up: the relay is stopping')
@@ -183,17 +183,17 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
       log('info', 'replied')
     } catch (error) {
       log('warn', `the reply was not delivered: ${reasonOf(error)}`)
-      // With a malformed target it is no reply.
+      // A reply with a malformed target does not count as a reply.
       if (error instanceof RelayError && error.code === 'bad-request') return false
     }
     return true
   }
 
-  /** The accounts of this Koishi that heard a message first, by what was said, by whom and where. */
-  const hearers = new LRUCache<string, string>(firstHearers)
+  /** The first account of this Koishi that received each message, by its text, sender and target. */
+  const hearers = new LRUCache<string, string>(hearerCache)
 
-  /** Whether a message is no member's, or was heard by another account in the same group: two that are there both hear it. */
-  const isForAnother = ({ bot: { platform, selfId = '' }, userId, target }: Source, text: string): boolean => {
+  /** Whether a message is from a bot of this Koishi, or another of its accounts in the same group has received the message first. */
+  const isOwnOrDuplicate = ({ bot: { platform, selfId = '' }, userId, target }: Source, text: string): boolean => {
     if (ctx.bots.some(bot => bot.platform === platform && bot.selfId === userId)) return true
     const said = JSON.stringify([platform, target, userId, text])
     const first = hearers.get(said) ?? selfId
@@ -201,13 +201,13 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     return first !== selfId
   }
 
-  /** Begins to handle a command; resolves to whether there was a reply. `undefined` for a message that is none. */
+  /** Starts handling a command. @returns whether there was a reply; `undefined` for a message that is not a command */
   const hear = (session: Session): Promise<boolean> | undefined => {
     const incoming = readIncoming(session)
     const match = commands ? matchNamed(incoming.text, prefix) : matchCommand(incoming.text, { prefix, length })
     if (!match || signal.aborted) return
     const { raw, source } = incoming
-    if (!source || isForAnother(source, raw)) return
+    if (!source || isOwnOrDuplicate(source, raw)) return
     const answer = find(match, source)
     if (answer !== undefined) return handle(source, answer, toBody(match, raw, source))
   }
@@ -217,7 +217,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     return handled ? handled.then(ended => ended ? undefined : next()) : next()
   }, true)
 
-  // What a platform itself reports as a command passes no middleware: Koishi's command of that name waits for the reply from here.
+  // Commands that the platform itself reports skip the middlewares. So Koishi's command of that name waits for the reply from here.
   const heard = new WeakMap<object, Promise<boolean>>()
   ctx.on('interaction/command', session => {
     const handled = hear(session)
@@ -243,8 +243,8 @@ function toBody({ command, content }: CommandMatch, text: string, { userId, targ
 }
 
 /**
- * Begins the line of one command in the log: its ID, name, origin, outcome and duration, which counts from here. Neither what a
- * member wrote nor what the callback answered is in it.
+ * Starts the log line of a command: its ID, name, origin, outcome and duration from now on. The line contains neither the text of the
+ * member nor the answer of the callback.
  */
 function startEntry(logger: Logger, id: string, command: string, { kind, id: target }: Target) {
   const start = performance.now()
@@ -254,7 +254,7 @@ function startEntry(logger: Logger, id: string, command: string, { kind, id: tar
   }
 }
 
-/** Why a command had no reply. The texts of foreign errors may hold the message, and are left out. */
+/** The reason why a command had no reply. Texts of foreign errors are left out, because they may contain the message. */
 function reasonOf(error: unknown): string {
   if (error instanceof RelayError) return `${error.logText} (${error.code})`
   return error instanceof CallbackError ? error.message : describePlace(error)

@@ -1,10 +1,10 @@
-/** How many tasks run at a time, how many others wait, and how long a task may have waited when its turn comes, in milliseconds. */
+/** The most running tasks, the most waiting tasks, and the longest wait of a task that is still run, in milliseconds. */
 export interface Limits { concurrency: number, capacity: number, patience: number }
 
-/** Work that was not begun because too much was under way. */
+/** Work was not started because of too much other work. */
 export class OverloadError extends Error {}
 
-/** Runs a bounded number of tasks at a time, and lets a bounded number of others wait in order. */
+/** Runs a limited number of tasks at a time; a limited number of others waits in order. */
 export class Limiter {
   private running = 0
   private readonly waiting: (() => void)[] = []
@@ -12,9 +12,9 @@ export class Limiter {
   constructor(private readonly limits: Limits) {}
 
   /**
-   * Does some work as soon as there is a place.
+   * Runs a task as soon as a place is free.
    *
-   * @throws OverloadError when too many wait already, or it has waited too long; what the work throws
+   * @throws OverloadError if too many tasks wait already, or this one has waited too long; any error of the task
    */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const { waiting, limits: { concurrency, capacity, patience } } = this
@@ -26,7 +26,7 @@ export class Limiter {
       if (performance.now() - since > patience) throw new OverloadError('waited too long')
       return await work()
     } finally {
-      // The next one takes over this place.
+      // The next task takes over this place.
       const next = waiting.shift()
       if (next) next()
       else this.running--

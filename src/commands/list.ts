@@ -8,23 +8,23 @@ import type { Target } from '../message/model'
 /** A command of the setting `commands`. */
 export interface Command {
   name: string
-  /** The groups in which it can be used. Absent: every chat, private ones included. */
+  /** The groups in which members may use the command. Absent: every chat, including private ones. */
   groups?: ReadonlySet<string>
-  /** The accounts that can use it. Absent: everybody. */
+  /** The accounts that may use the command. Absent: all. */
   users?: ReadonlySet<string>
-  /** Where it is posted. */
+  /** The callback. */
   endpoint: Endpoint
-  /** What it does, for the answer to `help`; empty for none. */
+  /** The description in the answer to `help`; empty for none. */
   help: string
 }
 
-/** Who uses a command, and where. */
+/** The user of a command, and the chat. */
 export interface Asker {
   userId: string
   target: Target
 }
 
-/** The command that lists the others, unless a command of the settings has its name. */
+/** The command that lists the others, unless the settings have a command of this name. */
 export const helpName = 'help'
 
 const fieldNames: readonly string[] = ['name', 'groups', 'users', 'callback', 'help']
@@ -32,11 +32,11 @@ const fieldNames: readonly string[] = ['name', 'groups', 'users', 'callback', 'h
 const longestHelp = 200
 
 /**
- * Reads the setting `commands`. A malformed entry is left out as a whole: without one of its fields it might be open to more people.
+ * Reads the setting `commands`. A malformed entry is left out as a whole: without one of its fields, more people might use the command.
  *
- * @param fallback the address of a command that names none; empty for none
- * @param prefix what members write before its name
- * @returns the valid ones by their names, and a warning about each of the others
+ * @param fallback the address for commands without one; empty for none
+ * @param prefix the prefix of commands in chats
+ * @returns the valid commands by name, and a warning about each of the others
  */
 export function parseCommands(
   raw: readonly unknown[], fallback: string, prefix: string,
@@ -80,7 +80,7 @@ function parseName(value: unknown): string | undefined {
   return name === '' || /\s/.test(name) ? undefined : name
 }
 
-/** Reads a list of IDs; `undefined` where it is left out, or a list without any. */
+/** Reads a list of IDs; `undefined` if it is absent or empty. */
 function readIds(entry: JsonObject, field: 'groups' | 'users'): ReadonlySet<string> | undefined {
   const { [field]: value } = entry
   if (!isSet(value)) return
@@ -90,13 +90,13 @@ function readIds(entry: JsonObject, field: 'groups' | 'users'): ReadonlySet<stri
   return ids.length > 0 ? new Set(ids) : undefined
 }
 
-/** Whether this member may use the command here. What is open to a group is open to its topics, whose IDs begin with that of the group. */
+/** Whether this member may use the command here. A group includes its topics, whose IDs begin with that of the group. */
 export function mayUse({ groups, users }: Command, { userId, target: { kind, id } }: Asker): boolean {
   const isIn = (group: string): boolean => id === group || id.startsWith(`${group}:`)
   return (!users || users.has(userId)) && (!groups || (kind === 'group' && [...groups].some(isIn)))
 }
 
-/** The answer to `help`: a line for each command that this member may use here; `undefined` where there is none. */
+/** The answer to `help`: a line for each command that this member may use here; `undefined` if there is none. */
 export function helpFor(commands: ReadonlyMap<string, Command>, prefix: string, asker: Asker): string | undefined {
   const lines = [...commands.values()].filter(command => mayUse(command, asker)).map(({ name, help }) => (
     `${prefix}${name}${help && `: ${help}`}`

@@ -1,23 +1,23 @@
-/** What a message has to look like to be a command, where the settings name none. */
+/** The form of commands if the settings have no list. */
 export interface CommandPattern {
   prefix: string
-  /** Length of the command name, in Unicode code points. */
+  /** The length of the command name, in Unicode code points. */
   length: number
 }
 
-/** A message that is a command, taken apart. */
+/** The parts of a command. */
 export interface CommandMatch {
   command: string
-  /** Everything behind the separating blank, letter for letter. May be empty. */
+  /** Everything after the separating blank, unchanged. May be empty. */
   content: string
 }
 
 /**
- * Takes a command apart: the prefix, exactly `length` code points, one blank (U+0020), and the rest. The name may hold any
- * character, a blank or a line break included: a callback that knows no such command answers with no reply.
+ * Splits a command: the prefix, exactly `length` code points, one blank (U+0020), and the rest. The name may contain any character,
+ * including blanks and line breaks: a callback gives no reply to an unknown command.
  */
 export function matchCommand(text: string, { prefix, length }: CommandPattern): CommandMatch | undefined {
-  // Nearly every message ends here, and of the others no more is looked at than the name is long.
+  // Nearly every message ends here. Of the others, only the name is read.
   if (!text.startsWith(prefix)) return
   let end = prefix.length
   for (let count = 0; count < length; count++) {
@@ -29,7 +29,7 @@ export function matchCommand(text: string, { prefix, length }: CommandPattern): 
   return { command: text.slice(prefix.length, end), content: text.slice(end + 1) }
 }
 
-/** Takes a command apart whose name ends at the first blank or line break, or with the message. */
+/** Splits a command whose name ends at the first white space, or with the message. */
 export function matchNamed(text: string, prefix: string): CommandMatch | undefined {
   if (!text.startsWith(prefix)) return
   const [, command = '', content = ''] = /^(\S*)(?:\s([^]*))?$/.exec(text.slice(prefix.length)) ?? []
