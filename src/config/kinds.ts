@@ -7,11 +7,11 @@ import { isSigningSecret } from '../lib/webhook-signature'
 import { readList } from '../lib/words'
 import { toPlatform } from '../message/target'
 
-/** The kind of a setting: how its values are read, described, asked for on the config page, and shown. */
+/** The kind of a setting: how its values are parsed, described, edited on the config page, and shown. */
 export interface Kind<T> {
-  /** Reads a raw value from koishi.yml or the environment; `undefined` when it is malformed. */
+  /** Parses a raw value from koishi.yml or the environment; `undefined` if it is malformed. */
   parse: (value: unknown) => T | undefined
-  /** The expected value, in the words of the warning about a malformed one. */
+  /** The expected value, for the warning about a malformed one. */
   rule: string
   /** The control on the config page, without a default. */
   control: Schema
@@ -28,16 +28,16 @@ function kind<T>(rule: string, control: Schema, parse: Kind<T>['parse'], show: K
 const readText = (value: unknown): string | undefined => typeof value === 'string' ? value.trim() : undefined
 const hide = (): undefined => undefined
 
-/** Text; outer white space does not count. */
+/** Text without outer white space. */
 export const text = kind('text', Schema.string(), readText)
 
 /** Text exactly as it is written. */
 export const verbatim = kind('text', Schema.string(), value => typeof value === 'string' ? value : undefined)
 
-/** Text that is never shown. It has no default on the config page, which would send it to the browser. */
+/** Text that is never shown. It has no default on the config page, because the page would send it to the browser. */
 export const secret = kind('text', Schema.string().role('secret'), readText, hide)
 
-/** A secret for signatures. `undefined` stands for a malformed one, without which nothing may be sent that needs a signature. */
+/** A secret for signatures. `undefined` stands for a malformed one: the relay then sends nothing that needs a signature. */
 export const signingSecret = kind<string | undefined>('whsec_ and base64, or any other text', Schema.string().role('secret'), value => {
   const key = readText(value)
   return key !== undefined && isSigningSecret(key) ? key : undefined
@@ -46,7 +46,7 @@ export const signingSecret = kind<string | undefined>('whsec_ and base64, or any
 /** A route prefix: `relay`, `/relay` and `/relay/` all become `/relay`. */
 export const routePrefix = kind('a path of letters (a to z), digits, dots, hyphens, underscores and tildes', Schema.string(), value => {
   const segments = readText(value)?.split('/').filter(Boolean)
-  // The router takes these letter for letter. Clients resolve `..`, and `:`, `*` and parentheses are patterns.
+  // Only characters without a meaning for the router: `:`, `*` and parentheses are patterns there. Clients resolve `.` and `..`.
   if (segments?.every(segment => /^(?!\.\.?$)[\w.~-]+$/.test(segment))) return segments.map(segment => `/${segment}`).join('')
 })
 
@@ -55,13 +55,13 @@ function readUrl(value: unknown): string | undefined {
   return /^https?:\/\//i.test(url) && URL.canParse(url) ? url : undefined
 }
 
-/** The origin of an address: the path and query of an incoming webhook are its secret. */
+/** The origin of an address. The rest is not shown, because the path and query of an incoming webhook are its secret. */
 const originOf = (address: string): string | undefined => parseEndpoint(address)?.origin
 
 /** An http(s) address to which the relay posts. */
 export const httpUrl = kind('an http(s) address', Schema.string().role('link'), readUrl, originOf)
 
-/** The receivers of alerts, in the order in which they are tried: each targets or names with commas, or an http(s) address. */
+/** The receivers of alerts, in order of preference: each is a list of targets or names with commas, or an http(s) address. */
 export const recipients = kind<readonly string[]>('a text, or a list of texts', Schema.array(String).role('table'), value => {
   const text = readText(value)
   const written = text?.startsWith('[') ? readJson(text) : text ?? value
@@ -72,7 +72,7 @@ export const recipients = kind<readonly string[]>('a text, or a list of texts', 
   return shown.includes(undefined) ? undefined : shown
 })
 
-/** An http(s) address to which paths are appended, without a slash at its end. */
+/** An http(s) address for appending paths, without a slash at its end. */
 export const baseUrl = kind('an http(s) address without query and fragment', Schema.string().role('link'), value => {
   const url = readUrl(value)
   return url === undefined || /[?#]/.test(url) ? undefined : url.replace(/\/+$/, '')
@@ -89,7 +89,7 @@ export const flag = kind('true or false', Schema.boolean(), value => {
   if (['false', '0', 'no', 'off'].includes(word)) return false
 })
 
-/** One answer for all platforms, or a dictionary with one for some of them. */
+/** One flag for all platforms, or a dictionary with flags of some platforms. */
 export const platformFlags = kind<boolean | Readonly<Record<string, boolean>>>(
   'true, false, or a dictionary of these by platforms', Schema.union([Schema.boolean(), Schema.dict(Schema.boolean())]), value => {
     const parsed = typeof value === 'string' && value.trim().startsWith('{') ? readJson(value) : value
@@ -109,16 +109,16 @@ export function choice<const T extends string>(...words: readonly T[]): Kind<T |
   return { ...oneOf<T | ''>(...words), show: value => value || undefined }
 }
 
-/** A language of texts for a chat; empty for that of Koishi, also where the variable `LANGUAGE` is that of the system: `en_US:en`. */
+/** The language of texts for chats. Empty for that of Koishi, also if the variable `LANGUAGE` is the system's, such as `en_US:en`. */
 export const language = kind<Language | ''>('zh-CN or en-US', Schema.union(languages), value => {
   const text = readText(value)?.toLowerCase()
   return text && (languages.find(each => each.toLowerCase() === text) ?? '')
 }, value => value || undefined)
 
-/** A list of words, or a text with commas between them. */
+/** A list of words, or a text of words with commas. */
 export const list = kind('a list of words', Schema.array(String).role('table'), readList)
 
-/** Keys of callers, each of which is read by itself; never shown. */
+/** Keys of callers, parsed one by one later. Never shown. */
 export const keyTable = kind<readonly unknown[]>('a list, or JSON of one', Schema.array(Schema.object({
   name: Schema.string(),
   key: Schema.string().role('secret'),
@@ -130,7 +130,7 @@ export const keyTable = kind<readonly unknown[]>('a list, or JSON of one', Schem
   from: Schema.string(),
 })).role('table'), readArray, hide)
 
-/** Commands, each of which is read by itself. Their addresses may hold secrets, so only the names are shown. */
+/** Commands, parsed one by one later. Only their names are shown, because their addresses may contain secrets. */
 export const commandTable = kind<readonly unknown[] | undefined>('a list, or JSON of one', Schema.array(Schema.object({
   name: Schema.string(),
   groups: Schema.string(),
@@ -139,13 +139,13 @@ export const commandTable = kind<readonly unknown[] | undefined>('a list, or JSO
   help: Schema.string(),
 })).role('table'), readArray, values => values?.map(entry => isObject(entry) ? entry.name : undefined))
 
-/** Names for targets, each of which is read by itself. Their HTTP addresses may hold secrets, and then only the names are shown. */
+/** Names of targets, parsed one by one later. If any has an HTTP address, only the names are shown: addresses may contain secrets. */
 export const targetTable = kind<JsonObject>('a dictionary, or JSON of one', Schema.dict(String).role('table'), value => {
   const parsed = readJson(value)
   return isObject(parsed) ? parsed : undefined
 }, value => JSON.stringify(value).includes('://') ? Object.keys(value) : value)
 
-/** A text is parsed as JSON, `undefined` when it is malformed; any other value stays as it is. */
+/** Parses a text as JSON, `undefined` if it is malformed. Returns any other value as it is. */
 function readJson(value: unknown): unknown {
   return typeof value === 'string' ? parseJson(value) : value
 }
@@ -178,7 +178,7 @@ export function integer(min: number, max?: number): Kind<number> {
 /** The longest wait of a Node.js timer, in seconds. */
 const longestWait = Math.floor((2 ** 31 - 1) / 1000)
 
-/** A time in seconds that a timer can wait, fractions included. The least wait of a timer is a millisecond. */
+/** A time in seconds for a timer, including fractions. The shortest wait of a timer is a millisecond. */
 export function seconds(min = 0.001): Kind<number> {
   const control = Schema.number().min(min).max(longestWait)
   return kind(`a number of seconds from ${min} to ${longestWait}`, control, value => readNumber(value, min, longestWait))
@@ -188,8 +188,8 @@ const sizePattern = new RegExp(`^\\s*(${numeral})\\s*(?:B|([KMG])(?:i?B)?)?\\s*$
 const sizeUnits = ['', 'K', 'M', 'G']
 
 /**
- * A size in bytes between two bounds, both included: a whole number, or a text such as `20MB`, `1.5 GiB` or `512k`. Written KB or KiB, a
- * unit is a power of 1024. With a unit a fraction of a byte is rounded down; without one it is malformed.
+ * A size in bytes between two bounds, both included: a whole number, or a text such as `20MB`, `1.5 GiB` or `512k`. KB and KiB both mean
+ * powers of 1024. A fraction of a byte is rounded down with a unit, and malformed without one.
  */
 export function size(min: number, max?: number): Kind<number> {
   const rule = `a size such as 512KB or 20MB, ${max === undefined ? `of at least ${formatSize(min)}` : `from ${formatSize(min)} to ${formatSize(max)}`}`

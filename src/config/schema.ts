@@ -6,12 +6,12 @@ import zhCN from '../locales/zh-CN.yml'
 import { resolveSettings, type Environment, type Origin } from './settings'
 import { groups, table, type Settings } from './table'
 
-/** A value as it may be written: every setting may also be a text, as in a variable. */
+/** A setting in koishi.yml: always also possible as a text, as in an environment variable. */
 type Written<T> = T extends string | undefined ? T : T | string
 
 /**
- * The plugin's part of koishi.yml; `docs/settings.md` describes the fields. A field that is left out or blank has the value of its
- * environment variable, or else its default. So has a malformed one, with a warning, unless the table says otherwise.
+ * The plugin's part of koishi.yml; `docs/settings.md` describes the fields. An absent or blank field has the value of its environment
+ * variable, or else its default. A malformed one has its default, with a warning, unless the table says otherwise.
  */
 export type Config = { [Name in keyof Settings]?: Written<Settings[Name]> } & {
   /** Whether the config page shows the advanced settings. */
@@ -19,12 +19,12 @@ export type Config = { [Name in keyof Settings]?: Written<Settings[Name]> } & {
 }
 
 /**
- * Makes the schema of the config page. Each empty field shows the effective value: the variable, or else the default. Those that few bots
- * need are shown once `advanced` is switched on, which changes nothing else.
+ * Creates the schema of the config page. An empty field shows the effective value: the variable, or else the default. The switch `advanced`
+ * only shows the advanced fields, which few bots need.
  *
- * A field is a union of its control, which has that value as its default, and of anything else. The page shows the default of the only
- * visible member of a union, but a union without a default of its own adds nothing to the configuration. So `resolveSettings` sees what
- * koishi.yml holds, and a malformed value does not keep the bot from starting.
+ * A field is a union of its control, with the effective value as default, and a hidden `any`. The page shows the default of the only
+ * visible member of a union, but a union without a default of its own adds nothing to the configuration. So `resolveSettings` gets exactly
+ * the values in koishi.yml, and the bot starts even with a malformed value.
  */
 export function createSchema(environment: Environment): Schema<Config> {
   const { origins } = resolveSettings({}, environment)
@@ -34,11 +34,11 @@ export function createSchema(environment: Environment): Schema<Config> {
   const advanced = fields.pop() ?? {}
   const hidden = Object.fromEntries(Object.entries(advanced).map(([field, schema]) => [field, schema.hidden()]))
   const parts: Schema<Record<string, unknown>>[] = [
-    // Koishi shows the text above the settings in one language only, and the description of a field in that of the reader.
+    // A field for the text above the settings, because Koishi translates only descriptions of fields.
     Schema.object({ usage: Schema.never() }),
     ...fields.map(group => Schema.object(group)),
     Schema.object({ advanced: Schema.boolean() }),
-    // The first that takes the configuration is shown. Without the hidden fields, switching them off would remove their values.
+    // The page shows the first schema that accepts the configuration. The hidden fields keep their values when `advanced` is switched off.
     Schema.union([Schema.object({ advanced: Schema.const(true).required(), ...advanced }), Schema.object(hidden)]),
   ]
   return Schema.intersect(parts).i18n({ 'en-US': enUS, 'zh-CN': zhCN })
@@ -46,10 +46,10 @@ export function createSchema(environment: Environment): Schema<Config> {
 
 function createField({ field, value, shown }: Origin): Schema {
   const { control, others = [], parse } = table[field]
-  // The visible part of a secret address is not its value.
+  // A partly hidden value, such as an address with a secret, is not shown as the default.
   const isWhole = isSet(shown) && isDeepStrictEqual(parse(shown), value)
   return Schema.union([isWhole ? control.default(shown) : control, ...others, Schema.any().hidden()])
 }
 
-/** The schema for the environment in which the plugin was loaded. */
+/** The schema for the environment of the process. */
 export const Config: Schema<Config> = createSchema(process.env)

@@ -15,8 +15,8 @@ export interface Origin {
 }
 
 /**
- * Resolves the effective settings: a value in koishi.yml, or else the environment variable, or else the default. A blank value counts as
- * absent. A malformed one gives way to the default, or to what the table says; its warning does not repeat it.
+ * Resolves the effective settings: the value in koishi.yml, or else the environment variable, or else the default. A blank value counts as
+ * absent. The default, or the `refusal` of the table, replaces a malformed value; the warning does not contain that value.
  *
  * @returns the settings, their origins in the order of the config page, and warnings of one line each
  */

@@ -6,11 +6,11 @@ import { longTexts } from '../message/model'
 
 /** One setting. */
 export interface Field<T> extends Kind<T> {
-  /** The environment variable that sets it. */
+  /** The environment variable. */
   variable: string
   /** The default; an empty text, list or dictionary stands for none. */
   fallback: T
-  /** The value in the place of a malformed one, where the default would not be safe, and its consequence in the words of the warning. */
+  /** The replacement of a malformed value if the default would not be safe, and its consequence, for the warning. */
   refusal?: { value: T, consequence: string }
 }
 
@@ -50,7 +50,7 @@ const commands = {
   }),
 }
 
-/** What few bots need: the config page shows it only when asked to. */
+/** Settings that few bots need. The config page shows them only on request. */
 const advanced = {
   trustedProxies: field('TRUSTED_PROXIES', 0, integer(0, 100)),
   maxBodySize: field('MAX_BODY_SIZE', 10 * mebibyte, size(1, 256 * mebibyte)),
@@ -77,10 +77,10 @@ const all = { ...http, ...files, ...sending, ...commands, ...advanced }
 /** The effective settings; an empty text, list or dictionary stands for none, `undefined` for a refused value. */
 export type Settings = { [Name in keyof typeof all]: (typeof all)[Name]['fallback'] }
 
-/** Every setting in the order of the config page, with its variable, default and kind: schema, parser and documents follow this table. */
+/** All settings in the order of the config page, with variable, default and kind. Schema, parser and documents follow this table. */
 export const table: { readonly [Name in keyof Settings]: Field<Settings[Name]> } = all
 
 const isName = (name: string): name is keyof Settings => Object.hasOwn(all, name)
 
-/** The names of the settings in each group of the config page, the advanced ones last; the texts in `locales/` have the same order. */
+/** The names of the settings in each group of the config page, the advanced group last. The texts in `locales/` have the same order. */
 export const groups = [http, files, sending, commands, advanced].map(group => Object.keys(group).filter(isName))
