@@ -14,43 +14,43 @@ declare module '@koishijs/console' {
   }
 }
 
-/** What the page knows without asking the HTTP interface: settings, and nothing secret. */
+/** The settings that the page gets without a request to the HTTP interface. They contain no secrets. */
 export interface About {
-  /** Where callers reach the server of the bot, with the prefix. */
+  /** The address of the plugin for callers, with the prefix. */
   url: string
-  /** Whether `url` is what the operator has entered, or only how this machine reaches it. */
+  /** Whether `url` was set by the operator; otherwise it is the address on this machine. */
   isPublic: boolean
-  /** What can stand as the source in an address of `/hooks`. */
+  /** The names of sources for addresses of `/hooks`. */
   sources: string[]
-  /** What a key may be allowed. */
+  /** The possible permissions of a key. */
   scopes: readonly string[]
-  /** The largest file that is accepted, in bytes. */
+  /** The largest accepted file, in bytes. */
   maxUploadSize: number
-  /** The file that the master key was written to; absent where it is in the settings. */
+  /** The file of the master key; absent if the key is in the settings. */
   keyFile?: string
 }
 
-/** What the page needs of the plugin. */
+/** The parts of the plugin that the page needs. */
 export interface ConsoleOptions {
-  /** The server that the routes of the plugin are on. */
+  /** The server with the routes of the plugin. */
   server: Server
   prefix: string
-  /** The folder that the page was built into, from client/. */
+  /** The folder of the built page, from client/. */
   page: string
   access: Pick<Access, 'lend'>
-  /** The address that the operator has entered for callers, without the prefix; empty where there is none. */
+  /** The address for callers that the operator has set, without the prefix; empty for none. */
   publicUrl: () => string
   about: () => Pick<About, 'sources' | 'maxUploadSize' | 'keyFile'>
   /** Aborted when the relay stops. */
   stop: AbortSignal
 }
 
-/** The authority that a user of the page needs: that for configuring a plugin. */
+/** The Koishi authority for the page, the same as for configuring plugins. */
 const authority = 4
 
 /**
- * Shows the page in Koishi's console, while there is one. The page makes real requests to the HTTP interface, with a key lent to it, so
- * that it can do nothing that curl could not.
+ * Adds the page to Koishi's console while there is one. The page makes real requests to the HTTP interface, with a temporary key, so it
+ * can do only what curl can do.
  */
 export function serveConsole(ctx: Context, options: ConsoleOptions): void {
   const { server, prefix, page, access, stop } = options
@@ -73,7 +73,7 @@ function describe({ server, prefix, publicUrl, about }: ConsoleOptions): About {
   return { ...about(), scopes, url: entered === '' ? baseOf(server, prefix) ?? '' : entered + prefix, isPublic: entered !== '' }
 }
 
-/** Answers in the envelope even where no request was made: an error would reach the page with its stack. */
+/** Answers every failure in the envelope, because the console would send the stack of an exception to the page. */
 async function answer(value: unknown, base: string | undefined, key: string, stop: AbortSignal): Promise<PageAnswer> {
   try {
     if (base === undefined) throw new RelayError('unsent', 'the server of the bot does not listen')

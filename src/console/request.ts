@@ -3,40 +3,40 @@ import { buffer } from 'node:stream/consumers'
 import { RelayError } from '../errors'
 import { isObject, type JsonObject } from '../lib/shape'
 
-/** What the page asks for, as it would be given to curl. */
+/** A request of the page. */
 export interface PageRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Below the prefix of the plugin, encoded as in a URL. */
+  /** The path below the prefix of the plugin, encoded as in a URL. */
   path: string
   query: Record<string, string>
   headers: Record<string, string>
   body: Buffer | undefined
 }
 
-/** What it is answered. Exactly one of the last three is there. */
+/** The answer to the page, with exactly one of `json`, `text` and `base64`. */
 export interface PageAnswer {
   status: number
   headers: Record<string, string>
   json?: unknown
   text?: string
-  /** Anything that is neither JSON nor text, and every download. */
+  /** The content of downloads, and of any type except JSON and text. */
   base64?: string
 }
 
 const methods = ['GET', 'POST', 'PUT', 'DELETE'] as const
 
-/** Where paths of the plugin begin. Nothing else of the server can be reached. */
-const places = 'statusz|deliveries|send|webhook|hooks|payloads|queues|contacts|upload|metrics|keys|targets|templates'
-const pathPattern = new RegExp(`^/(?:${places})(?:/|$)`)
+/** The first segments of the allowed paths. The page cannot reach other routes of the server. */
+const firstSegments = 'statusz|deliveries|send|webhook|hooks|payloads|queues|contacts|upload|metrics|keys|targets|templates'
+const pathPattern = new RegExp(`^/(?:${firstSegments})(?:/|$)`)
 
-/** Headers that say what a body is, or what is to be done with it: none that proves who sends it, or where it comes from. */
+/** The allowed headers: they describe a body or its handling, and never a caller's identity or address. */
 const headerPattern = /^(?:content-type|content-disposition|idempotency-key|prefer|sentry-hook-\w+|x-(?!api-key$|forwarded)[a-z0-9-]+)$/
 
-/** How long an answer may take, in milliseconds: the console gives up after a minute. */
+/** How long an answer may take, in milliseconds; less than a minute, because the console then gives up. */
 const patience = 55_000
 
 /**
- * Reads what the page asks for. A body is a text, or `{base64}`.
+ * Parses a request of the page. The body is a text or `{base64}`.
  *
  * @throws RelayError `bad-request`
  */
@@ -73,18 +73,18 @@ function malformed(what: string): RelayError {
 }
 
 /**
- * Makes a request to the plugin's own routes, as any other caller would.
+ * Makes a request to the plugin's own routes, like any other caller.
  *
  * @param base the address of the plugin on this machine, with its prefix and without a slash at the end
- * @param stop ends it early
- * @throws RelayError `bad-request` for a path that is not the plugin's, `unsent` when there is no answer
+ * @param stop ends the request early
+ * @throws RelayError `not-found` for a path that is not allowed, `unsent` without a readable answer
  */
 export async function forward(wanted: PageRequest, base: string, key: string, stop: AbortSignal): Promise<PageAnswer> {
   const { method, path, query, headers, body } = wanted
   const root = new URL(base)
   const prefix = root.pathname.replace(/\/$/, '')
   const url = URL.canParse(base + path) ? new URL(base + path) : undefined
-  // What remains of the path once dots are resolved is what counts.
+  // Checks the path after `.` and `..` are resolved.
   if (url?.origin !== root.origin || !url.pathname.startsWith(prefix) || !pathPattern.test(url.pathname.slice(prefix.length))) {
     throw new RelayError('not-found', 'this path is not one of the page')
   }
@@ -109,7 +109,7 @@ function readHeaders(headers: NodeJS.Dict<string[]>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, values]) => [name, values?.join(', ') ?? '']))
 }
 
-/** What is in a download, and what type it is said to be of, others have made up: it stays bytes. */
+/** Reads the content of an answer. A download stays bytes, because its content and declared type come from others. */
 function readAnswer(bytes: Buffer, headers: IncomingHttpHeaders): Pick<PageAnswer, 'json' | 'text' | 'base64'> {
   const { 'content-type': type = '', 'content-disposition': disposition } = headers
   if (disposition !== undefined) return { base64: bytes.toString('base64') }
