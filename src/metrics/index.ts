@@ -4,15 +4,15 @@ import { outcomeOf, type Delivery } from '../relay/delivery'
 import type { Backlog, CallOutcome, LaneState, LookUp, Observer } from '../relay/relay'
 import { createInstruments } from './instruments'
 
-/** What is asked when the metrics are read. */
+/** The values that are read together with the metrics. */
 export interface Sources {
   bots: () => readonly { status: string }[]
   queues: () => readonly LaneState[]
-  /** How many may wait in a queue. */
+  /** The most requests that may wait in a lane. */
   capacity: number
-  /** What waits to be sent later; `undefined` without a database. */
+  /** The deliveries that wait to be sent later; `undefined` without a database. */
   backlog: () => Backlog | undefined
-  /** How many requests were refused for each reason, since the plugin was loaded. */
+  /** The number of refused requests by reason, since the plugin was loaded. */
   refusals: () => ReadonlyMap<string, number>
 }
 
@@ -21,32 +21,32 @@ const callOutcomes = ['sent', 'refused', 'suppressed', 'unsent', 'unanswered'] a
 const findings = ['found', 'local', 'absent', 'inconclusive', 'no-history', 'silent'] as const satisfies LookUp[]
 const botStates = ['online', 'connecting', 'offline', 'restricted']
 const reasons = ['unauthorized', 'forbidden', 'rate-limited']
-/** The places of ways that are there before they are needed; a name rarely has more. */
+/** The places of ways whose series exist from the start. A name rarely has more ways. */
 const usualPlaces = ['1', '2', '3']
 
-/** The labels of doors without one of their own: templates of an operator, and records of an earlier release. */
+/** The labels of doors without a label of their own: templates of the operator, and records of an earlier release. */
 const templateDoor = 'hooks/template'
 const unknownDoor = 'unknown'
 
 const known = new WeakMap<object, Metrics>()
 
-/** Counts what happens, for `GET /metrics`. There is one for an app: it outlives a reload of the plugin, as the relay does. */
+/** Collects the metrics for `GET /metrics`. There is one instance per app, which outlives a reload of the plugin, like the relay. */
 export class Metrics implements Observer {
   private readonly instruments = createInstruments()
   private readonly doors: ReadonlySet<string>
 
-  /** @param doors all that have a label of their own, as `Submission.door` has them */
+  /** @param doors the doors with a label of their own, in the form of `Submission.door` */
   constructor(doors: readonly string[]) {
     this.doors = new Set([...doors, templateDoor, unknownDoor])
     const { deliveries, callTime, lookUps, ways } = this.instruments
-    // Series are there before they are needed, so that a first failure is seen as one more than none.
+    // Series exist from the start, so that the first failure is visible as an increase from zero.
     for (const door of this.doors) for (const outcome of outcomes) deliveries.inc({ door, outcome }, 0)
     for (const outcome of callOutcomes) callTime.zero({ outcome })
     for (const finding of findings) lookUps.inc({ finding }, 0)
     for (const place of usualPlaces) ways.inc({ place }, 0)
   }
 
-  /** The metrics of the app that a context belongs to. */
+  /** Returns the metrics of the app of a context. */
   static of(ctx: Context, doors: readonly string[]): Metrics {
     const app = unwrap(ctx.root)
     const metrics = known.get(app) ?? new Metrics(doors)
@@ -81,21 +81,21 @@ export class Metrics implements Observer {
   }
 
   /**
-   * A request was answered.
+   * Counts an answered request.
    *
-   * @param method `undefined` where its path has no such method
+   * @param method `undefined` if the path does not support the method
    */
   answered(route: string, method: string | undefined, status: number): void {
     this.instruments.requests.inc({ route, method: method ?? 'other', status })
   }
 
-  /** A request has brought so many files, of so many bytes together. */
+  /** Counts the uploaded files of a request, and their bytes in all. */
   received(files: number, bytes: number): void {
     this.instruments.uploads.inc(files)
     this.instruments.uploadBytes.inc(bytes)
   }
 
-  /** Asks for what is true now, and gives all metrics as Prometheus reads them, with their Content-Type. */
+  /** Reads the present values, and returns all metrics in the format of Prometheus, with the Content-Type. */
   async read(sources: Sources): Promise<{ type: string, body: string }> {
     const { registry, bots, refusals, capacity, waiting, longest, paused, closed, scheduled, held, outbox, oldest } = this.instruments
     const states = sources.bots()

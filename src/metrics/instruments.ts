@@ -1,14 +1,14 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
-/** In seconds: from a platform on the same machine to a call that is given up. */
+/** In seconds, from a call to a platform on the same machine to a call that is given up. */
 const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
-/** In seconds: those of a call, and the waits for a turn, for a bot or for the end of a pause. */
+/** In seconds, for calls and for the waits for a turn, for a bot or for the end of a pause. */
 const deliveryBuckets = [...callBuckets, 120, 300, 900, 3600]
 const digestBuckets = [2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 /**
- * Every metric of the relay, in a registry of its own. No label has values that come from outside: neither targets nor the names of keys
- * or templates.
+ * Creates all metrics of the relay, in a registry of their own. Label values never come from outside: no targets, and no names of keys or
+ * templates.
  */
 export function createInstruments() {
   const registry = new Registry()
