@@ -45,13 +45,13 @@ var UsageError = class extends Error {
   outcome;
 };
 var ConnectionError = class extends Error {
-  /** @param isDoubtful whether the whole request may have reached the relay */
-  constructor(cause, isDoubtful) {
+  /** @param mayHaveArrived whether the whole request may have reached the relay */
+  constructor(cause, mayHaveArrived) {
     const reason = cause.message || ("code" in cause ? String(cause.code) : cause.name);
-    super(`${isDoubtful ? "the connection to the relay broke before it answered" : "cannot reach the relay"} (${reason})`);
-    this.isDoubtful = isDoubtful;
+    super(`${mayHaveArrived ? "the connection to the relay broke before it answered" : "cannot reach the relay"} (${reason})`);
+    this.mayHaveArrived = mayHaveArrived;
   }
-  isDoubtful;
+  mayHaveArrived;
 };
 function parseServer(given = "", key = "") {
   const url = given.trim();
@@ -59,7 +59,7 @@ function parseServer(given = "", key = "") {
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError("the API key is missing, or holds characters that no key has");
   return { url: url.replace(/[?#].*$/, "").replace(/\/+$/, ""), key };
 }
-var silence = 12e4;
+var idleTimeout = 12e4;
 async function call({ url, key }, { method, path, headers, body }, wait = 0) {
   const isSecure = /^https:/i.test(url);
   const reached = { connected: false, written: false };
@@ -73,7 +73,7 @@ async function call({ url, key }, { method, path, headers, body }, wait = 0) {
     agent: false,
     headers: { accept: "application/json", authorization: `Bearer ${key}`, ...headers, ...length }
   });
-  const limit = silence + wait * 1e3;
+  const limit = idleTimeout + wait * 1e3;
   request.setTimeout(limit, () => request.destroy(new Error(`no answer within ${limit / 1e3} seconds`)));
   request.once("socket", (socket) => socket.once(isSecure ? "secureConnect" : "connect", () => {
     reached.connected = true;
@@ -143,13 +143,13 @@ async function send(server, message, patience, note) {
   const path = `/send/${to.split(",").map((word) => encodeURIComponent(word.trim())).join()}${query.size > 0 ? `?${query.toString()}` : ""}`;
   const headers = { "idempotency-key": key, ...wait !== void 0 && { prefer: `respond-async, wait=${wait}` } };
   const end = import_node_perf_hooks.performance.now() + Math.max(patience, wait ?? 0) * 1e3;
-  let isDoubtful = false;
+  let mayHaveArrived = false;
   for (let tries = 0; ; tries++) {
-    const { result, isTold, isTemporary, after } = await attempt(server, { method: "POST", path, headers, body }, wait);
-    isDoubtful = !isTold && (isDoubtful || result.outcome === "unanswered");
+    const { result, isConclusive, isTemporary, after } = await attempt(server, { method: "POST", path, headers, body }, wait);
+    mayHaveArrived = !isConclusive && (mayHaveArrived || result.outcome === "unanswered");
     const pause = after ?? Math.min(0.5 * 2 ** tries, 10) * (1 + Math.random() / 4);
     if (!isTemporary || import_node_perf_hooks.performance.now() + pause * 1e3 > end) {
-      if (!isDoubtful || result.outcome === "unanswered") return result;
+      if (!mayHaveArrived || result.outcome === "unanswered") return result;
       return { ...result, outcome: "unanswered", msg: `an earlier try got no answer; the last one: ${result.msg}` };
     }
     note(`${result.msg}; trying again in ${Math.ceil(pause)} s`);
@@ -164,14 +164,14 @@ async function attempt(server, request, wait) {
     const after = headers["retry-after"];
     return {
       result,
-      isTold: status < 300 || result.outcome === "refused",
+      isConclusive: status < 300 || result.outcome === "refused",
       isTemporary: temporary.has(status) || objectsIn(data.deliveries).some(({ code }) => temporary.has(code)),
       ...after !== void 0 && { after: Number(after) || 1 }
     };
   } catch (error) {
     if (error instanceof UsageError) return { result: { outcome: error.outcome, msg: error.message, data: {} } };
     if (!(error instanceof ConnectionError)) throw error;
-    return { result: { outcome: error.isDoubtful ? "unanswered" : "unsent", msg: error.message, data: {} }, isTemporary: true };
+    return { result: { outcome: error.mayHaveArrived ? "unanswered" : "unsent", msg: error.message, data: {} }, isTemporary: true };
   }
 }
 function idsOf(data) {
@@ -297,7 +297,7 @@ async function run() {
   return await send(server, message, 60, (line) => process.stdout.write(`relay: ${printable(line)}
 `));
 }
-function tell({ outcome, msg, data }) {
+function report({ outcome, msg, data }) {
   const { deliveries, messages } = idsOf(data);
   process.exitCode = exits[outcome];
   if (exits[outcome] > 0) command("error", `${outcome}: ${msg}`);
@@ -308,4 +308,4 @@ function tell({ outcome, msg, data }) {
 void run().catch((error) => {
   const outcome = error instanceof UsageError ? error.outcome : "unsent";
   return { outcome, msg: error instanceof Error ? error.message : "failed", data: {} };
-}).then(tell);
+}).then(report);

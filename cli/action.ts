@@ -3,14 +3,14 @@ import { appendFileSync } from 'node:fs'
 import { makeBody } from './body'
 import { exits, idsOf, parseServer, printable, send, UsageError, type Result } from './client'
 
-// The GitHub Action. The runner hands over the inputs as variables, and reads commands from standard output.
+// The GitHub Action. The runner passes the inputs as environment variables, and reads commands from standard output.
 const { env } = process
 
 function input(name: string): string {
   return (env[`INPUT_${name.toUpperCase()}`] ?? '').trim()
 }
 
-/** As in YAML 1.2. */
+/** Reads a flag, in the words of YAML 1.2. */
 function flag(name: string): boolean {
   const value = input(name)
   if (/^true$/i.test(value)) return true
@@ -18,12 +18,12 @@ function flag(name: string): boolean {
   throw new UsageError(`${name} must be true or false`)
 }
 
-/** Writes a command to the runner. A line break in it would begin another command. */
+/** Writes a command to the runner. Line breaks are escaped, because each would begin another command. */
 function command(name: string, text: string): void {
   process.stdout.write(`::${name}::${text.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}\n`)
 }
 
-/** Sets outputs of the step. The delimiter is random, so that no value can end itself and begin another output. */
+/** Sets outputs of the step. The delimiter is random, so that no value can contain it and begin another output. */
 function setOutputs(values: Readonly<Record<string, string>>): void {
   if (!env.GITHUB_OUTPUT) return
   const delimiter = randomUUID()
@@ -32,7 +32,7 @@ function setOutputs(values: Readonly<Record<string, string>>): void {
 
 const marks: Partial<Record<string, string>> = { success: '✅ ', failure: '❌ ', cancelled: '⚪ ' }
 
-/** Tells how the job is going, with a link to the run. */
+/** Describes the status of the job, with a link to the run. */
 function describeJob(): string {
   const { GITHUB_REPOSITORY: repository, GITHUB_WORKFLOW: workflow, GITHUB_JOB: job, GITHUB_ACTOR: actor } = env
   const { GITHUB_HEAD_REF: head, GITHUB_REF_NAME: ref } = env
@@ -60,7 +60,7 @@ async function run(): Promise<Result> {
   return await send(server, message, 60, line => process.stdout.write(`relay: ${printable(line)}\n`))
 }
 
-function tell({ outcome, msg, data }: Result): void {
+function report({ outcome, msg, data }: Result): void {
   const { deliveries, messages } = idsOf(data)
   process.exitCode = exits[outcome]
   if (exits[outcome] > 0) command('error', `${outcome}: ${msg}`)
@@ -71,4 +71,4 @@ function tell({ outcome, msg, data }: Result): void {
 void run().catch((error: unknown): Result => {
   const outcome = error instanceof UsageError ? error.outcome : 'unsent'
   return { outcome, msg: error instanceof Error ? error.message : 'failed', data: {} }
-}).then(tell)
+}).then(report)

@@ -5,10 +5,10 @@ import { basename } from 'node:path'
 import { UsageError, type Body } from './client'
 
 /**
- * Makes the body of a message: the text as it is, or a form with the text and the files, of which little is in memory at a time.
+ * Creates the body of a message: the plain text, or a form with the text and the files, which are streamed.
  *
- * @param progress is told how many bytes of the files have been read, each time from 0 on
- * @throws UsageError where a file cannot be sent
+ * @param progress called with the number of bytes read from the files, which starts at 0 with each attempt
+ * @throws UsageError if a file cannot be sent
  */
 export async function makeBody(text: Buffer, paths: readonly string[], progress?: (done: number, total: number) => void): Promise<Body> {
   if (paths.length === 0) return { type: 'text/plain; charset=utf-8', length: text.length, chunks: () => [text] }
@@ -48,7 +48,7 @@ async function sizeOf(path: string): Promise<number> {
   return found.size
 }
 
-/** Reads as much of a file as was announced. */
+/** Reads a file up to its announced size. */
 async function* read(path: string, size: number): AsyncGenerator<Buffer> {
   if (size === 0) return
   let rest = size
@@ -69,7 +69,7 @@ function unreadable(path: string, error: unknown): UsageError {
   return new UsageError(`cannot read ${path} (${code})`)
 }
 
-/** As browsers write it (HTML, "multipart/form-data"). */
+/** Escapes a file name like browsers (HTML, "multipart/form-data"). */
 function escapeName(name: string): string {
   return name.replace(/["\r\n]/g, encodeURIComponent)
 }

@@ -8,32 +8,32 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseJson } from '../src/lib/json'
 import { fieldsOf, isObject, objectsIn as listOf, type JsonObject as Fields } from '../src/lib/shape'
 
-/** The exit codes: by outcome, and as in sysexits.h for wrong usage and missing permission. */
+/** The exit codes by outcome. Those of wrong usage and missing permission are from sysexits.h. */
 export const exits = { sent: 0, accepted: 0, refused: 1, unsent: 2, unanswered: 3, usage: 64, denied: 77 } as const
-/** What became of a message; the last two are answers to a request that was none. */
+/** The outcome of a message; the last two are outcomes of requests that became no message. */
 export type Outcome = keyof typeof exits
 
-/** From what a caller has to know first to what is as it should be: the outcome of several messages is the first of these. */
+/** The outcomes from the most to the least urgent. Several messages together have the first outcome that occurs. */
 const severity = ['denied', 'usage', 'unanswered', 'refused', 'unsent', 'accepted', 'sent'] as const satisfies readonly Outcome[]
 
-/** What the caller gave cannot be used, or not with this key. The text says why. */
+/** The input cannot be used, or not with this key. The message is the reason. */
 export class UsageError extends Error {
   constructor(message: string, readonly outcome: 'usage' | 'denied' = 'usage') {
     super(message)
   }
 }
 
-/** No answer of the relay: the connection failed or broke, or a proxy answered in its place. */
+/** The relay did not answer: the connection failed or broke, or a proxy answered with an error. */
 class ConnectionError extends Error {
-  /** @param isDoubtful whether the whole request may have reached the relay */
-  constructor(cause: Error, readonly isDoubtful: boolean) {
-    // Where a name has several addresses, and none answers, Node.js gives an empty text.
+  /** @param mayHaveArrived whether the whole request may have reached the relay */
+  constructor(cause: Error, readonly mayHaveArrived: boolean) {
+    // If none of several addresses of a host answers, the message of Node.js is empty.
     const reason = cause.message || ('code' in cause ? String(cause.code) : cause.name)
-    super(`${isDoubtful ? 'the connection to the relay broke before it answered' : 'cannot reach the relay'} (${reason})`)
+    super(`${mayHaveArrived ? 'the connection to the relay broke before it answered' : 'cannot reach the relay'} (${reason})`)
   }
 }
 
-/** Where the relay is, and the key for it. */
+/** The address and the key of a relay. */
 export interface Server {
   /** Without a slash at its end. */
   url: string
@@ -48,7 +48,7 @@ export function parseServer(given = '', key = ''): Server {
   return { url: url.replace(/[?#].*$/, '').replace(/\/+$/, ''), key }
 }
 
-/** A body that can be read again for each try. */
+/** A body that can be read again for each attempt. */
 export interface Body {
   type: string
   /** In bytes. */
@@ -58,7 +58,7 @@ export interface Body {
 
 export interface Call {
   method: 'GET' | 'POST'
-  /** Behind the address of the relay, with the query. */
+  /** The path after the address of the relay, with the query. */
   path: string
   headers?: Readonly<Record<string, string>>
   body?: Body
@@ -72,14 +72,14 @@ export interface Answer {
   data: Fields
 }
 
-/** For how long nothing may come or go on a connection, in milliseconds. The relay itself answers within 31 seconds by default. */
-const silence = 120_000
+/** How long a connection may be idle, in milliseconds. The relay answers within 31 seconds by default. */
+const idleTimeout = 120_000
 
 /**
  * Makes one request.
  *
- * @param wait for how many seconds the relay was asked to hold back its answer
- * @throws ConnectionError, or UsageError where a file cannot be read or something else answers
+ * @param wait how many seconds the relay was asked to wait with its answer
+ * @throws ConnectionError; UsageError if a file cannot be read, or the answer is not from a relay
  */
 export async function call({ url, key }: Server, { method, path, headers, body }: Call, wait = 0): Promise<Answer> {
   const isSecure = /^https:/i.test(url)
@@ -92,24 +92,24 @@ export async function call({ url, key }: Server, { method, path, headers, body }
   const request = (isSecure ? requestSecure : requestPlain)(url + path, {
     method, agent: false, headers: { accept: 'application/json', authorization: `Bearer ${key}`, ...headers, ...length },
   })
-  const limit = silence + wait * 1000
+  const limit = idleTimeout + wait * 1000
   request.setTimeout(limit, () => request.destroy(new Error(`no answer within ${limit / 1000} seconds`)))
   request.once('socket', socket => socket.once(isSecure ? 'secureConnect' : 'connect', () => {
     reached.connected = true
   }))
   try {
     return await new Promise<Answer>((resolve, reject) => {
-      // The relay may answer before it has read everything, and stop reading.
+      // The relay may answer and stop reading before it has the whole body.
       request.once('response', response => void readAnswer(response).then(resolve, reject))
       request.once('error', reject)
-      // What goes wrong here is an error of the request as well.
+      // A failure here also ends the request with an error.
       pipeline(Readable.from(chunks(), { highWaterMark: 1 }), request).catch(reject)
     })
   } catch (error) {
     if (error instanceof UsageError || !(error instanceof Error)) throw error
     throw new ConnectionError(error, reached.connected && reached.written)
   } finally {
-    // Otherwise an error that comes after the answer would end the process.
+    // Without a listener, an error after the answer would end the process.
     request.on('error', () => undefined)
     request.destroy()
   }
@@ -119,46 +119,46 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   const status = response.statusCode ?? 0
   const text = await readText(response)
   const parsed = parseJson(text)
-  // Others use the same envelope, and some tell their failures with the status 200.
+  // Other programs use the same envelope, and some answer failures with status 200.
   if (isObject(parsed) && typeof parsed.msg === 'string' && 'data' in parsed && (status >= 400 || parsed.code === 0)) {
-    // The relay names headers, which nobody sets here.
+    // The text of the relay is about headers, which the users of this program do not set.
     const msg = status === 401 ? 'the API key is wrong or expired, or not allowed from this address' : parsed.msg
     return { status, headers: response.headers, msg, data: fieldsOf(parsed.data) }
   }
   if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`)
-  // A proxy has reasons of its own: it may ask for a password, refuse a large body, or find no relay because that is starting.
+  // A proxy may ask for a password, refuse a large body, or not reach a relay that is starting.
   const msg = `${status} ${response.statusMessage ?? ''}, not from the relay: check the address, and any proxy before it`
   if (status >= 500) throw new Error(msg)
   return { status, headers: {}, msg, data: {} }
 }
 
-/** What became of a request, or of a part of it. */
+/** The result of a request or of a part of it. */
 export interface Result {
   outcome: Outcome
-  /** Why, where it failed. */
+  /** The reason of a failure. */
   msg: string
   data: Fields
 }
 
-/** The outcome behind a status, where nothing says it in a word. */
+/** The outcome for an HTTP status, if the answer does not name one. */
 function outcomeOf(status: number): Outcome {
   if (status < 300) return status === 202 ? 'accepted' : 'sent'
   if (status === 401 || status === 403) return 'denied'
-  // The request is under way.
+  // The request is in progress.
   if (status === 409) return 'unanswered'
-  // The body came too slowly, the key's rate, no database, and no room on the disk: nothing was sent.
+  // The body came too slowly, the rate of the key was exceeded, there is no database, or the disk is full: nothing was sent.
   if (status === 408 || status === 429 || status === 501 || status === 507) return 'unsent'
   return status < 500 ? 'usage' : 'unanswered'
 }
 
-/** Tells the outcome from the answer to a message. */
+/** Derives the result of a message from the answer. */
 export function judge({ status, headers, msg, data }: Answer): Result {
   const parts = [...listOf(data.deliveries), ...listOf(data.results)]
   if (status < 300 && parts.length > 0) return judgeParts(parts, data)
   return { outcome: readOutcome(headers['relay-outcome']) ?? outcomeOf(status), msg, data }
 }
 
-/** Tells the outcome of several targets, of items, or of both. */
+/** Derives the result of several targets, of items, or of both. */
 export function judgeParts(parts: readonly Fields[], data: Fields): Result {
   const outcomes = parts.map(judgePart)
   const outcome = severity.find(each => outcomes.includes(each)) ?? 'unanswered'
@@ -175,7 +175,7 @@ export function judgePart(part: Fields): Outcome {
   const results = listOf(part.results)
   if (results.length > 0) return judgeParts(results, part).outcome
   if (part.success === true) return 'state' in part ? 'accepted' : 'sent'
-  // A wrong item stands beside others that may have been sent.
+  // A wrong item has no outcome, and may be next to items that were sent.
   return readOutcome(part.outcome) ?? outcomeOf(Number(part.code ?? 500))
 }
 
@@ -191,20 +191,20 @@ export interface Message {
   key: string
   thread?: string | undefined
   urgent?: boolean | undefined
-  /** When it leaves. */
+  /** When to send. */
   at?: string | undefined
-  /** How many seconds to wait for the result of what may be sent later. */
+  /** Lets the relay send later, and waits so many seconds for the result. */
   wait?: number | undefined
 }
 
-/** The answers that may be another one soon. */
+/** The statuses of temporary failures. */
 const temporary: ReadonlySet<unknown> = new Set([408, 409, 429, 503])
 
 /**
- * Sends a message, and repeats the request with its key, so that nothing comes twice.
+ * Sends a message. Retries use the same Idempotency-Key, so that the message is sent only once.
  *
- * @param patience for how many seconds it may be repeated
- * @param note is told why it is repeated
+ * @param patience how many seconds to retry
+ * @param note called with the reason of each retry
  */
 export async function send(server: Server, message: Message, patience: number, note: (line: string) => void): Promise<Result> {
   const { to, body, key, thread, urgent, at, wait } = message
@@ -212,14 +212,14 @@ export async function send(server: Server, message: Message, patience: number, n
   const path = `/send/${to.split(',').map(word => encodeURIComponent(word.trim())).join()}${query.size > 0 ? `?${query.toString()}` : ''}`
   const headers = { 'idempotency-key': key, ...wait !== undefined && { prefer: `respond-async, wait=${wait}` } }
   const end = performance.now() + Math.max(patience, wait ?? 0) * 1000
-  let isDoubtful = false
+  let mayHaveArrived = false
   for (let tries = 0; ; tries++) {
-    const { result, isTold, isTemporary, after } = await attempt(server, { method: 'POST', path, headers, body }, wait)
-    // What fails this try says nothing about an earlier one.
-    isDoubtful = !isTold && (isDoubtful || result.outcome === 'unanswered')
+    const { result, isConclusive, isTemporary, after } = await attempt(server, { method: 'POST', path, headers, body }, wait)
+    // A failure of this attempt does not tell whether an earlier one arrived.
+    mayHaveArrived = !isConclusive && (mayHaveArrived || result.outcome === 'unanswered')
     const pause = after ?? Math.min(0.5 * 2 ** tries, 10) * (1 + Math.random() / 4)
     if (!isTemporary || performance.now() + pause * 1000 > end) {
-      if (!isDoubtful || result.outcome === 'unanswered') return result
+      if (!mayHaveArrived || result.outcome === 'unanswered') return result
       return { ...result, outcome: 'unanswered', msg: `an earlier try got no answer; the last one: ${result.msg}` }
     }
     note(`${result.msg}; trying again in ${Math.ceil(pause)} s`)
@@ -229,10 +229,10 @@ export async function send(server: Server, message: Message, patience: number, n
 
 interface Attempt {
   result: Result
-  /** Whether it tells what became of the message in all tries. */
-  isTold?: boolean
+  /** Whether the result holds for all attempts of the message. */
+  isConclusive?: boolean
   isTemporary?: boolean
-  /** After how many seconds the relay wants to be asked again. */
+  /** The seconds after which the relay allows the next attempt. */
   after?: number
 }
 
@@ -244,27 +244,27 @@ async function attempt(server: Server, request: Call, wait?: number): Promise<At
     const after = headers['retry-after']
     return {
       result,
-      isTold: status < 300 || result.outcome === 'refused',
+      isConclusive: status < 300 || result.outcome === 'refused',
       isTemporary: temporary.has(status) || listOf(data.deliveries).some(({ code }) => temporary.has(code)),
       ...after !== undefined && { after: Number(after) || 1 },
     }
   } catch (error) {
     if (error instanceof UsageError) return { result: { outcome: error.outcome, msg: error.message, data: {} } }
     if (!(error instanceof ConnectionError)) throw error
-    return { result: { outcome: error.isDoubtful ? 'unanswered' : 'unsent', msg: error.message, data: {} }, isTemporary: true }
+    return { result: { outcome: error.mayHaveArrived ? 'unanswered' : 'unsent', msg: error.message, data: {} }, isTemporary: true }
   }
 }
 
-/** The IDs of the deliveries in an answer, and those of the messages on the platform. */
+/** The IDs of the deliveries and of the platform messages in an answer. */
 export function idsOf(data: Fields): { deliveries: string[], messages: string[] } {
   const parts = [data, ...listOf(data.deliveries)]
   const leaves = [...parts, ...parts.flatMap(part => listOf(part.results))]
   const messages = leaves.flatMap(({ message_ids: ids }) => Array.isArray(ids) ? ids.map(String) : [])
-  // The items of a combined message have the same ID.
+  // Items combined in one message have the same ID.
   return { deliveries: parts.flatMap(({ delivery_id: id }) => typeof id === 'string' ? [id] : []), messages: [...new Set(messages)] }
 }
 
-/** One line without control characters: what others wrote must not drive the terminal. */
+/** One line without control characters, so that foreign text cannot control the terminal. */
 export function printable(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ')
 }

@@ -33,11 +33,11 @@ Of send:
 Exit codes: 0 sent or accepted, 1 refused, 2 unsent, 3 unanswered (it may have arrived), 64 wrong usage, 77 key not allowed.
 `
 
-/** How often `tail` asks, in milliseconds. */
+/** The polling interval of `tail`, in milliseconds. */
 const interval = 2000
-/** For how long `tail` watches a delivery for changes after it was made, in milliseconds. */
-const watched = 600_000
-/** How long an upload may take, in milliseconds: the relay finds a delivery by its ID, which is as old as its request. */
+/** How long `tail` watches a new delivery for changes, in milliseconds. */
+const watchTime = 600_000
+/** How long an upload may take, in milliseconds: the relay searches by the ID of a delivery, which is as old as the request. */
 const margin = 30_000
 
 const common = {
@@ -90,16 +90,16 @@ async function run(): Promise<Outcome> {
       if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new UsageError('--key must be 1 to 255 visible ASCII characters without blanks')
       const wait = readSeconds('wait', values.wait)
       const retry = readSeconds('retry', values.retry) ?? 60
-      // The shell makes several words of `-f *.png`.
+      // The shell expands `-f *.png` to several words.
       if (file.length > 0 && second !== undefined && existsSync(second)) throw new UsageError(`${second} is a file: write -f before each file`)
       const there = server()
       const body = await makeBody(await readMessage(second, file), file, process.stderr.isTTY ? showProgress() : undefined)
       const result = await send(there, { to: first, body, key, thread, urgent, at, wait }, retry, note)
-      return tellSent(result, key, values.json)
+      return printResult(result, key, values.json)
     }
     case 'status': {
       if (!first) throw new UsageError('of which delivery? Write relay status <delivery>')
-      return await tellStatus(server(), first, values.json)
+      return await printStatus(server(), first, values.json)
     }
     case 'tail': return await follow(server(), first, values.json)
     default: throw new UsageError('the commands are send, status and tail: see relay --help')
@@ -120,11 +120,11 @@ async function readMessage(text: string | undefined, files: readonly string[]): 
     throw new UsageError('cannot read the standard input')
   })
   if (!isText(bytes)) throw new UsageError('the text is not UTF-8: convert it (chcp 65001 in cmd, else iconv -f gbk), or send it as a file with -f')
-  // What `echo` adds.
+  // Removes the line break that `echo` adds.
   return /\r?\n$/.test(bytes.toString('latin1', bytes.length - 2)) ? bytes.subarray(0, bytes.at(-2) === 13 ? -2 : -1) : bytes
 }
 
-/** Whether bytes are UTF-8, which may have been cut within a character: a console of Windows gives GBK. */
+/** Whether bytes are UTF-8, possibly cut within a character. A console of Windows may give GBK. */
 function isText(bytes: Buffer): boolean {
   const start = bytes.subarray(0, 3).findIndex(byte => (byte & 0xc0) !== 0x80)
   try {
@@ -135,7 +135,7 @@ function isText(bytes: Buffer): boolean {
   }
 }
 
-/** Shows on a terminal how much of a big upload is done. */
+/** Shows the progress of a large upload on the terminal. */
 function showProgress(): (done: number, total: number) => void {
   let shown = ''
   return (done, total) => {
@@ -146,16 +146,16 @@ function showProgress(): (done: number, total: number) => void {
   }
 }
 
-/** What to do where a message did not arrive, or may not have. */
+/** The advice for a message that did not arrive, or perhaps not. */
 function advise({ outcome, data }: Result, key: string): string | undefined {
   if (outcome === 'unanswered') return `it may have arrived; repeat it with --key ${key}, and it will not come twice`
   if (outcome !== 'unsent') return
   if (listOf(data.deliveries).length > 0) return `repeat it with --key ${key}, and it goes only where nothing has arrived`
-  // The key of several items is used up once one of them has arrived.
+  // A key for several items is used up once one of them has arrived.
   return Number(data.success) > 0 ? 'the rest has arrived, so send only this again' : `repeat it later with --key ${key}, and it will not come twice`
 }
 
-function tellSent(result: Result, key: string, json = false): Outcome {
+function printResult(result: Result, key: string, json = false): Outcome {
   const { outcome, msg, data } = result
   if (json) process.stdout.write(`${JSON.stringify(result)}\n`)
   const targets = listOf(data.deliveries)
@@ -168,7 +168,7 @@ function tellSent(result: Result, key: string, json = false): Outcome {
   return outcome
 }
 
-/** @throws UsageError, or another error where the answer may be there later */
+/** @throws UsageError; another error if a later request may succeed */
 async function ask(server: Server, path: string): Promise<Answer> {
   const answer = await call(server, { method: 'GET', path })
   if (answer.status === 200) return answer
@@ -176,7 +176,7 @@ async function ask(server: Server, path: string): Promise<Answer> {
   throw outcome === 'usage' || outcome === 'denied' ? new UsageError(msg, outcome) : new Error(msg)
 }
 
-async function tellStatus(server: Server, id: string, json = false): Promise<Outcome> {
+async function printStatus(server: Server, id: string, json = false): Promise<Outcome> {
   const { data } = await ask(server, `/deliveries/${encodeURIComponent(id)}`)
   const { outcome, msg } = judgeDelivery(data)
   if (json) process.stdout.write(`${JSON.stringify(data)}\n`)
@@ -221,13 +221,13 @@ async function follow(server: Server, target: string | undefined, json = false):
       print(json ? JSON.stringify(delivery) : describe(delivery))
     }
     seen = new Map(found.map(({ id, state }) => [id, state]))
-    // By the clock of the relay. What has not ended may change, and several can be made in one millisecond.
+    // By the clock of the relay. Begins at the oldest unfinished delivery, or includes the newest again: others may have the same time.
     const newest = timeOf(found.at(-1)) ?? since ?? 0
-    since = timeOf(found.find(each => unfinished.has(each.state) && (timeOf(each) ?? 0) > newest - watched)) ?? newest
+    since = timeOf(found.find(each => unfinished.has(each.state) && (timeOf(each) ?? 0) > newest - watchTime)) ?? newest
   }
 }
 
-/** When a delivery was made, in milliseconds since the epoch. */
+/** The creation time of a delivery, in milliseconds since the epoch. */
 function timeOf(delivery: Fields | undefined): number | undefined {
   return typeof delivery?.created_at === 'string' ? Date.parse(delivery.created_at) : undefined
 }
@@ -239,7 +239,7 @@ interface Wanted {
   limit: number
 }
 
-/** All that match, newest first, page by page. It fails as `ask` does. */
+/** Reads the matching deliveries page by page, the newest first. @throws as `ask` */
 async function list(server: Server, { target, since, limit }: Wanted): Promise<Fields[]> {
   const found: Fields[] = []
   for (let before: string | undefined; ;) {
@@ -253,13 +253,13 @@ async function list(server: Server, { target, since, limit }: Wanted): Promise<F
   }
 }
 
-// `relay tail | head` ends by this; another command keeps its exit code.
+// Ends `relay tail | head`; other commands keep their exit codes.
 process.stdout.on('error', () => process.exit())
 run().then(outcome => {
   process.exitCode = exits[outcome]
 }, (error: unknown) => {
   note(error instanceof Error ? error.message : 'failed')
   const isParsing = error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
-  // Where `status` gets no answer, nothing is known of the message.
+  // If `status` gets no answer, the outcome of the message is unknown.
   process.exitCode = exits[error instanceof UsageError ? error.outcome : isParsing ? 'usage' : 'unanswered']
 })
