@@ -48,7 +48,7 @@ export class Term {
   private readonly recheck: Recheck
   private readonly stop = new AbortController()
   private readonly endUpkeep: () => void
-  private purging: Promise<void> | undefined
+  private isPurging = false
 
   /**
    * Begins a term, and resumes the deliveries in the journal that have not ended.
@@ -142,11 +142,10 @@ export class Term {
   }
 
   /** Removes old rows. One that takes longer than the interval goes on instead of another. */
-  private purge(): Promise<void> {
-    const { journal, options: { clock } } = this
-    return this.purging ??= journal.purge(clock.wall()).finally(() => {
-      this.purging = undefined
-    })
+  private async purge(): Promise<void> {
+    if (this.isPurging) return
+    this.isPurging = true
+    await this.journal.purge(this.options.clock.wall()).finally(() => this.isPurging = false)
   }
 
   /** Logs a failure of the upkeep. The next one tries again. */
