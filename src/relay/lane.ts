@@ -170,8 +170,8 @@ export function stateOf(lane: Lane, gates: Gates, clock: Clock, account: Account
   return {
     queue, bot, target, waiting, state,
     ...first && { oldest: wall - (now - (first.since ?? now)) },
-    ...account?.health.cause !== undefined && { reason: account.health.cause },
     ...limit > 0 && { limitedUntil: wall + limit, reason: causes['rate-limited'].en },
+    ...account?.health.cause !== undefined && { reason: account.health.cause },
     ...pause > 0 && { pausedUntil: wall + pause, reason: gates.reason(queue) },
     ...hold && { hold, reason: causes[hold.cause].en },
     ...later.length > 0 && { later: { count: later.length, kinds: countKinds(later), next } },

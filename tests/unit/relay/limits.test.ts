@@ -31,6 +31,15 @@ describe('a platform that limits the rate', () => {
     assert.deepEqual([core.log, times(core)], [['x unsent', 'y sent'], [0, 60]])
   })
 
+  test('is not the reason why a queue waits whose bot is offline', async () => {
+    const core = new Core()
+    core.port.fates.push(limited(60_000))
+    void core.later('x')
+    await core.run(1_000)
+    Object.assign(core.port, { cause: 'logged out', online: false })
+    assert.deepEqual(core.relay.lanes().map(({ state, reason }) => [state, reason]), [['offline', 'logged out']])
+  })
+
   for (const [seconds, told, calls] of [[10, 'x sent,sent', [0, 10, 10]], [11, 'x unsent,unsent', [0]]] as const) {
     test(`for ${seconds} seconds keeps the caller of a batch waiting only where that is not too long`, async () => {
       const core = new Core()
