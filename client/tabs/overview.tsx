@@ -97,7 +97,7 @@ export const OverviewTab = defineComponent({
       const bars = (period.value === 'month' ? days.value : undefined) ?? hours.value?.slice(-day)
       const isMonth = bars !== undefined && bars === days.value
       return (
-        <div class="relay-overview">
+        <div>
           {viewHeadline(known, isUsed.value)}
           {isUsed.value ? viewNumbers(hours.value, known) : viewSteps(known)}
           {known.closed.length > 0 && section(t.overview.closed, viewClosed(known.closed, resume, drop))}

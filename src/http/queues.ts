@@ -68,7 +68,7 @@ export function viewRest({ pausedUntil, limitedUntil, hold }: Pick<LaneState, 'p
 }
 
 /** Why and until when a chat is on hold, as callers see it; empty without a hold. */
-export function viewHold(hold: Hold | undefined): { held?: object } {
+function viewHold(hold: Hold | undefined): { held?: object } {
   return hold ? { held: viewWait({ ...hold, reason: causes[hold.cause].en }) } : {}
 }
 
