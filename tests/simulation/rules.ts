@@ -13,7 +13,7 @@ interface Rule {
   from?: number
 }
 
-const rules: readonly Rule[] = [
+export const rules: readonly Rule[] = [
   {
     number: 1, off: 'a delivery leaves before its acceptance is saved',
     patches: [{ file: 'lanes.ts', find: 'isSaved: !isDurable', replace: 'isSaved: true' }],
@@ -42,7 +42,7 @@ const rules: readonly Rule[] = [
   },
   {
     number: 5, off: 'rows that came late are not adopted',
-    patches: [{ file: 'term.ts', find: 'this.goOn(await journal.adopt(this.owner, wall - day))', replace: '' }],
+    patches: [{ file: 'term.ts', find: 'this.goOn(await journal.adopt(this.owner, clock.wall() - day))', replace: '' }],
   },
   {
     number: 6, off: 'calls are made when the ownership may be lost',
@@ -86,7 +86,7 @@ const rules: readonly Rule[] = [
     number: 12, off: 'the start does not load what ended unanswered',
     patches: [
       { file: 'term.ts', find: 'options.clock.wall() - day', replace: 'Infinity' },
-      { file: 'term.ts', find: 'this.owner, wall - day', replace: 'this.owner, Infinity' },
+      { file: 'term.ts', find: 'this.owner, clock.wall() - day', replace: 'this.owner, Infinity' },
     ],
     from: 12_201,
   },
@@ -117,4 +117,4 @@ async function findFirst(
   }
 }
 
-void main()
+if (require.main === module) void main()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describe } from './harness'
 import { flowSeeds, heldSeeds, kindSeeds } from './plan'
+import { rules } from './rules'
 import { bundle, runAll, type Range } from './workers'
 
 /** Always the same schedules, and others than those of the long form. */
@@ -34,6 +35,10 @@ async function assertAllFine(...ranges: readonly Range[]): Promise<void> {
   const [finding] = await runAll(await script, ranges, { workers: 1 })
   if (finding) assert.fail(await describe(finding.seed))
 }
+
+test('each rule can still be turned off', { timeout: 60_000 }, async () => {
+  for (const { patches } of rules) assert.notEqual(await bundle(patches), await script)
+})
 
 test('a seed determines everything', async () => {
   for (const seed of [1, 2, 3]) assert.equal(await describe(seed), await describe(seed))
