@@ -337,7 +337,8 @@ export function watch(run: Run): string[] {
     for (const mark of account.marks) {
       const own = calls.filter(({ marks }) => marks.includes(mark))
       // Calls of a deferred message in a closed chat do not count.
-      const count = own.filter(call => !isPostponed(account, call) && !isForgottenRefusal(run, call)).length
+      const isForgotten = (call: Call): boolean => isForgottenRefusal(run, call) || isForgottenAbsence(run, call, own)
+      const count = own.filter(call => !isPostponed(account, call) && !isForgotten(call)).length
       const { route, digest, isHook } = account.request.wishes ?? {}
       // Each way has its own retries. A member of a refused digest leaves by itself.
       const most = (retries + 1) * (asked + waits) * (route?.ways.length ?? 1) * (digest !== undefined || isHook ? 2 : 1)
@@ -456,6 +457,13 @@ function isNeverReady({ plan: { chats } }: Run, account: Account): boolean {
 /** Whether a call was refused while its relay was ending. The next relay tries a deferred message again. */
 function isForgottenRefusal({ endings }: Run, { outcome, process, answeredAt = Infinity }: Call): boolean {
   return outcome === 'refused' && endings.some(ending => ending.process === process && ending.at >= answeredAt && ending.at <= answeredAt + longestStop)
+}
+
+/** Whether a message settled without arriving, and its process ended before the next call: the next process counts anew. */
+function isForgottenAbsence({ endings, ledger, plan: { policy: { settleTime } } }: Run, call: Call, own: readonly Call[]): boolean {
+  if (ledger.some(entry => entry.call === call)) return false
+  const next = Math.min(...own.filter(({ begunAt }) => begunAt > call.begunAt).map(({ begunAt }) => begunAt))
+  return endings.some(({ process, at }) => process === call.process && at >= call.begunAt + settleTime && at < next)
 }
 
 /** Whether a request has to outlive its process. */
