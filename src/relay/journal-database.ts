@@ -30,6 +30,9 @@ interface JournalRow extends Row {
 
 type Value = string | number | null
 
+/** A query for the rows in a range of IDs. */
+type Stretch = Query.Expr<JournalRow> & { id: { $gte: string, $lt: string } }
+
 /** The used part of koishi-plugin-database-sqlite 4.7.0. */
 interface Sqlite {
   _run: (sql: string, values: readonly Value[]) => void
@@ -250,9 +253,9 @@ export class DatabaseJournal implements Journal, OwnerStore {
     if (beyond !== undefined) await this.removeAll({ $and: [done, { id: { $lte: beyond } }] })
     if (recordContent === 'none') await this.dropContent({ state: 'unanswered', updatedAt: { $lt: wall - day } })
     if (recordContent === 'full' || this.checkedFor === owner) return
-    // It may have ended under another setting.
+    // Rows may have ended under another setting. With a text, the range of all rows is divided.
     const state = recordContent === 'preview' ? ['sent'] : states.filter(each => !isUnfinished(each) && each !== 'unanswered')
-    for await (const { id } of this.stretches({ text: '' }, 'asc')) await this.dropContent({ state, ...id !== undefined && { id } })
+    for await (const { id } of this.stretches({ text: '' }, 'asc')) await this.dropContent({ state, id })
     this.checkedFor = owner
   }
 
@@ -373,7 +376,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
       await this.ask(() => this.database.remove(table, { $and: [query, { id: ids }] }))
       // Other work gets half of the time while much is removed.
       const took = clock.now() - began
-      if (took > 0) await pause(clock, took)
+      if (took > 0) await pause(clock, took, this.gone.signal)
     }
   }
 
@@ -390,7 +393,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
    * The conditions of a filter. A text search is divided into ranges of so many rows, because one statement for all of them would block an
    * embedded database, and with it the process.
    */
-  private async* stretches(filter: Filter, order: ListFilter['order'] = 'desc'): AsyncGenerator<Query.Expr<JournalRow>> {
+  private async* stretches(filter: Filter, order: ListFilter['order'] = 'desc'): AsyncGenerator<Stretch> {
     await this.flush().catch(() => undefined)
     const { since = 0, until = Infinity, before = lowestId(Infinity), text } = filter
     const last = lowestId(until)
