@@ -31,7 +31,6 @@ export const sentences: Readonly<Record<string, string>> = {
   'no bot is online': '没有机器人在线',
   'no bot with this platform and self_id is online': '指定的机器人不在线',
   'there is no bot with this platform and self_id': '没有指定的机器人',
-  'messages of this account vanish, so it sends one at a time': '该账号发出的消息没有人能看到，因此每次只发送一条',
   'this target is paused after repeated failures': '该目标因连续失败而暂停',
   'too many messages are waiting for this target': '等待发往该目标的消息太多',
   'this key has reached its message rate': '已达到该密钥的发送频率上限',

@@ -121,8 +121,8 @@ export class Alerts implements Partial<Observer> {
       restricted: botsThat(status => status === 'restricted'),
       paused: new Map([...relay.failing()].map(([queue, reason]) => [queue, language => language === 'zh-CN' ? inChinese(reason) : reason])),
       // A hold causes no alert of its own if an alert about its account was sent.
-      held: new Map(relay.lanes().flatMap(({ queue, bot, hold }) =>
-        hold && !(causes[hold.cause].about !== 'chat-closed' && isReported(bot)) ? [[queue, explain(hold.cause)]] : [])),
+      held: new Map(relay.lanes().flatMap(({ queue, bot, block }) =>
+        block?.state === 'held' && !(causes[block.cause].about !== 'chat-closed' && isReported(bot)) ? [[queue, explain(block.cause)]] : [])),
       gone: new Map([...gone].map(([queue, cause]) => [queue, explain(cause)])),
       expired,
     }

@@ -4,7 +4,7 @@ import type { Refusals } from '../access/refusals'
 import { RelayError } from '../errors'
 import { inTime } from '../lib/async'
 import type { Backlog, Relay } from '../relay/relay'
-import { maySee, toIso, viewRest } from './queues'
+import { maySee, toIso, viewBlock } from './queues'
 import { route, type Route } from './routes'
 
 /** How long the readiness check may take, in milliseconds: "not ready" tells a probe more than a timeout. */
@@ -52,7 +52,7 @@ export function statusRoute(
     data: {
       bots: bots().map(bot => ({ ...bot, since: toIso(bot.since) })),
       queues: relay.lanes().filter(({ queue }) => maySee(caller, queue))
-        .map(({ queue, waiting, ...lane }) => ({ queue, waiting, ...viewRest(lane) })),
+        .map(({ queue, waiting, block }) => ({ queue, waiting, ...viewBlock(block) })),
       outbox: viewBacklog(relay.backlog()),
       ...relay.standsBehind !== undefined && { standby_for: relay.standsBehind },
       ...caller.may('manage') && {

@@ -1,9 +1,8 @@
 import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
-import { causes } from '../message/causes'
 import { platformOf, writeTarget } from '../message/target'
-import type { Delivery, Hold, State } from '../relay/delivery'
-import { readLane, type LaneState, type Relay, type Wait } from '../relay/relay'
+import type { Delivery, State } from '../relay/delivery'
+import { readLane, type Block, type LaneState, type Relay, type Wait } from '../relay/relay'
 import { route, type Exchange, type Route } from './routes'
 
 /** `GET /queues`, `POST /queues/<queue>/resume` and `DELETE /queues/<queue>`: lists, resumes and empties queues. */
@@ -16,7 +15,7 @@ export function queueRoutes(relay: Pick<Relay, 'lanes' | 'resume' | 'drop'>): Ro
     route('POST', '/queues/:queue/resume', ['manage'], async exchange => {
       const queue = find(relay, exchange)
       await relay.resume(queue)
-      return { data: { queue, ...viewHold(relay.lanes().find(lane => lane.queue === queue)?.hold) } }
+      return { data: { queue, ...viewHold(relay.lanes().find(lane => lane.queue === queue)?.block) } }
     }),
     route('DELETE', '/queues/:queue', ['manage'], async exchange => {
       const queue = find(relay, exchange)
@@ -44,12 +43,12 @@ export function maySee(caller: Caller, queue: string): boolean {
   return place !== undefined && caller.maySendTo(place.target, platformOf(place.bot))
 }
 
-function view({ queue, bot, target, waiting, state, reason, later, ...lane }: LaneState): object {
+function view({ queue, bot, target, waiting, state, block, later }: LaneState): object {
   return {
     queue, bot, target: writeTarget(target), waiting, state,
-    ...reason !== undefined && { reason },
+    ...block && { reason: block.reason },
     ...later && { later: later.count, later_by: countsOf(later.kinds), next_at: toIso(Date.now() + later.next) },
-    ...viewRest(lane),
+    ...viewBlock(block),
   }
 }
 
@@ -59,21 +58,19 @@ function countsOf(counts: Readonly<Record<string, number>>): object {
 }
 
 /** Until when a queue is paused, limited or held, as callers see it. */
-export function viewRest({ pausedUntil, limitedUntil, hold }: Pick<LaneState, 'pausedUntil' | 'limitedUntil' | 'hold'>): object {
-  return {
-    ...pausedUntil !== undefined && { paused_until: toIso(pausedUntil) },
-    ...limitedUntil !== undefined && { limited_until: toIso(limitedUntil) },
-    ...viewHold(hold),
-  }
+export function viewBlock(block: Block | undefined): object {
+  const { state, until = null } = block ?? {}
+  if (until === null || (state !== 'paused' && state !== 'limited')) return viewHold(block)
+  return { [`${state}_until`]: toIso(until) }
 }
 
 /** Why and until when a chat is on hold, as callers see it; empty without a hold. */
-function viewHold(hold: Hold | undefined): { held?: object } {
-  return hold ? { held: viewWait({ ...hold, reason: causes[hold.cause].en }) } : {}
+function viewHold(block: Block | undefined): { held?: object } {
+  return block?.state === 'held' ? { held: viewWait(block) } : {}
 }
 
-function viewWait({ cause, reason, since, until }: Wait): object {
-  return { cause, reason, since: toIso(since), until: until === null ? null : toIso(until) }
+function viewWait({ cause, reason, since, until }: Partial<Wait> & Pick<Wait, 'until'>): object {
+  return { cause, reason, ...since !== undefined && { since: toIso(since) }, until: until === null ? null : toIso(until) }
 }
 
 /** Tells why a delivery waits. */

@@ -108,16 +108,16 @@ export class Metrics implements Observer {
     const lengths = queues.map(queue => queue.waiting)
     waiting.set(lengths.reduce((sum, length) => sum + length, 0))
     longest.set(Math.max(...lengths, 0))
-    paused.set(queues.filter(({ pausedUntil }) => pausedUntil !== undefined).length)
-    closed.set(queues.filter(({ hold }) => hold).length)
+    paused.set(queues.filter(({ state }) => state === 'paused').length)
+    closed.set(queues.filter(({ state }) => state === 'held').length)
     scheduled.set(queues.reduce((sum, { later }) => sum + (later?.kinds.scheduled ?? 0), 0))
     held.reset()
     for (const reason of ['quiet', 'digest']) held.set({ reason }, 0)
-    for (const { hold, waiting, later } of queues) {
+    for (const { block, waiting, later } of queues) {
       const { quiet, digest } = later?.kinds ?? { quiet: 0, digest: 0 }
       held.inc({ reason: 'quiet' }, quiet)
       held.inc({ reason: 'digest' }, digest)
-      if (hold) held.inc({ reason: hold.cause }, waiting - quiet - digest)
+      if (block?.state === 'held') held.inc({ reason: block.cause }, waiting - quiet - digest)
     }
     if (backlog) outbox.set(backlog.size)
     else outbox.remove()

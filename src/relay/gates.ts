@@ -20,6 +20,23 @@ export interface Gated {
 /** Why a delivery waits although its chat is open, and until when, in milliseconds since the epoch. */
 export interface Deferral { kind: 'scheduled' | 'quiet' | 'digest', until: number }
 
+/** Why a lane sends nothing for now. Times are in milliseconds since the epoch. */
+export type Block = BlockCause & {
+  /** In plain English. */
+  readonly reason: string
+  /** Since when, if that is known. */
+  readonly since?: number
+  /** When it ends; `null` if that is not known. */
+  readonly until: number | null
+}
+
+type BlockCause
+  /** The platform has closed the chat for a while, or limits the rate, or hides the messages of the account. */
+  = | { readonly state: 'held' | 'limited', readonly cause: CauseId }
+    /** The target failed too often. */
+    | { readonly state: 'paused', readonly cause: 'paused' }
+    | { readonly state: 'offline', readonly cause: 'offline' }
+
 /** The state of a chat. Times are those of the monotonic clock, in milliseconds. */
 interface Gate {
   /** How many sends in a row have failed because of the target. */
@@ -123,11 +140,6 @@ export class Gates {
     for (const digest of deliveries.map(digestOf)) if (digest !== undefined) digestedAt.set(digest, this.context.clock.now())
   }
 
-  /** The rest of a pause, in milliseconds. */
-  pause(name: string): number {
-    return Math.max(this.gate(name).pausedUntil - this.context.clock.now(), 0)
-  }
-
   /** Whether an empty lane must be kept, for example to count the next failure of its target. */
   isMemorable(lane: Gated): boolean {
     const { clock, lane: { pauseFor } } = this.context
@@ -144,11 +156,6 @@ export class Gates {
   /** The names of all known lanes, including those from before a reload. */
   names(): string[] {
     return [...this.memory.gates.keys()]
-  }
-
-  /** The text of the last failure of a target. */
-  reason(name: string): string | undefined {
-    return this.gate(name).reason
   }
 
   hold(name: string): Hold | undefined {
@@ -176,20 +183,32 @@ export class Gates {
     return this.restrictionOf(bot) !== undefined
   }
 
-  /** Why a lane refuses callers; `undefined` if it does not. */
-  refusal({ name, bot }: Gated): RelayError | undefined {
-    const now = this.context.clock.now()
-    const { hold, nextTry, pausedUntil } = this.gate(name)
-    const next = this.restrictionOf(bot)?.next ?? -Infinity
-    if (hold && nextTry > now) {
-      const { until } = hold
-      const rest = until === null ? nextTry - now : until - this.context.clock.wall()
-      return later('unsent', rest, `${causes[hold.cause].en}: nothing was sent, try again later`, until)
-    }
+  /** Why a lane sends nothing for now; `undefined` if nothing but its interval keeps it. */
+  block({ name, bot }: Pick<Gated, 'name' | 'bot'>, account: Account | undefined): Block | undefined {
+    const { clock } = this.context
+    const { hold, pausedUntil, reason = 'this target is paused after repeated failures' } = this.memory.gates.get(name) ?? newGate()
+    if (hold) return { state: 'held', reason: causes[hold.cause].en, ...hold }
+    const [now, wall] = [clock.now(), clock.wall()]
+    if (pausedUntil > now) return { state: 'paused', cause: 'paused', reason, until: wall + pausedUntil - now }
+    if (!account) return { state: 'offline', cause: 'offline', reason: 'there is no bot with this platform and self_id', until: null }
+    const { isOnline, health } = account
+    if (!isOnline) return { state: 'offline', cause: 'offline', reason: health.cause ?? 'no bot is online', since: health.since, until: null }
     const limit = this.limit({ name, bot })
-    if (limit > longestLimit) return later('unsent', limit, `${causes['rate-limited'].en}: nothing was sent, try again later`)
-    if (next > now) return later('unsent', next - now, 'messages of this account vanish, so it sends one at a time: nothing was sent')
-    if (pausedUntil > now) return later('paused', pausedUntil - now)
+    if (limit > 0) return limitedBy('rate-limited', wall + limit)
+    const next = this.restrictionOf(bot)?.next ?? -Infinity
+    if (next > now) return limitedBy('restricted-account', wall + next - now)
+  }
+
+  /** Why a lane refuses callers; `undefined` if it does not: they wait for a short limit, and may make the try of a hold that is due. */
+  refusal(lane: Gated, account: Account | undefined): RelayError | undefined {
+    const { clock } = this.context
+    const { state, cause, reason, until = null } = this.block(lane, account) ?? {}
+    const tryAfter = this.gate(lane.name).nextTry - clock.now()
+    const rest = until === null ? tryAfter : until - clock.wall()
+    if (state === undefined || (state === 'held' && tryAfter <= 0) || (cause === 'rate-limited' && rest <= longestLimit)) return
+    if (state === 'paused') return later(state, rest)
+    const text = `${reason}: nothing was sent, try again later`
+    return state === 'offline' ? new RelayError('unsent', text) : later('unsent', rest, text, state === 'held' ? until : null)
   }
 
   /** Reports that a delivery leaves: a restricted account sends no other one meanwhile. */
@@ -347,10 +366,7 @@ export class Gates {
     const { gates } = this.memory
     const known = gates.get(name)
     if (known) return known
-    const gate: Gate = {
-      failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: new Map(),
-      hold: undefined, heldAt: -Infinity, tries: 0, nextTry: -Infinity,
-    }
+    const gate = newGate()
     gates.set(name, gate)
     return gate
   }
@@ -358,6 +374,17 @@ export class Gates {
   private restrictionOf(bot: string): Standing['restriction'] {
     return this.memory.standings.get(bot)?.restriction
   }
+}
+
+function newGate(): Gate {
+  return {
+    failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: new Map(),
+    hold: undefined, heldAt: -Infinity, tries: 0, nextTry: -Infinity,
+  }
+}
+
+function limitedBy(cause: 'rate-limited' | 'restricted-account', until: number): Block {
+  return { state: 'limited', cause, reason: causes[cause].en, until }
 }
 
 /** Describes a deferral in plain English. */

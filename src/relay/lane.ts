@@ -1,11 +1,10 @@
-import { causes, type CauseId } from '../message/causes'
 import type { Target } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
 import type { Account } from '../platform/port'
 import type { Clock } from './clock'
 import type { Active } from './deliveries'
-import type { Delivery, Hold } from './delivery'
-import { reasonOf, type Deferral, type Gated, type Gates } from './gates'
+import type { Delivery } from './delivery'
+import { reasonOf, type Block, type Deferral, type Gated, type Gates } from './gates'
 import type { Delay } from './options'
 
 /** A place in the line of a lane. */
@@ -106,46 +105,33 @@ export interface LaneState {
   target: Target
   /** How many deliveries wait, except scheduled ones. */
   waiting: number
-  /** Why it waits: failures in a row, a chat that is closed for a while, an offline bot, a rate limit, a present send, or its interval. */
-  state: 'paused' | 'held' | 'offline' | 'limited' | 'busy' | 'waiting'
+  /** Why it waits: as `block` has it, for the present send, or for its interval or the time of its deliveries. */
+  state: Block['state'] | 'busy' | 'waiting'
   /** Since when the first delivery waits, in milliseconds since the epoch. */
   oldest?: number
-  /** When the pause ends, in milliseconds since the epoch. */
-  pausedUntil?: number
-  /** When the platform takes messages again, in milliseconds since the epoch. */
-  limitedUntil?: number
-  /** Why the lane is paused, held, offline or limited; absent if the cause is not known. */
-  reason?: string
-  hold?: Hold
+  block?: Block
   /** The deliveries that are not due: their number, also by kind, and the milliseconds until the next one is. */
   later?: { count: number, kinds: Readonly<Record<Deferral['kind'], number>>, next: number }
 }
 
-/** Why a queued delivery waits. Times are in milliseconds since the epoch. */
-export interface Wait {
-  /** `offline`: its bot is not online. `paused`: its target failed too often. */
-  cause: CauseId | Deferral['kind'] | 'offline' | 'paused'
-  /** In plain English. */
-  reason: string
+/** Why a queued delivery waits. */
+export interface Wait extends Pick<Block, 'reason' | 'until'> {
+  cause: Block['cause'] | Deferral['kind']
+  /** In milliseconds since the epoch. */
   since: number
-  /** When it ends; `null` if that is not known. */
-  until: number | null
 }
 
 /** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
-export function waitOf(delivery: Delivery, gates: Gates, clock: Clock, account: Account | undefined): Wait | undefined {
-  const { state, deferred, createdAt: since, flow } = delivery
+export function waitOf(delivery: Delivery, gates: Gates, account: Account | undefined): Wait | undefined {
+  const { state, bot, deferred, createdAt, flow } = delivery
   if (state !== 'queued') return
   const name = laneOf(delivery)
-  const [hold, pause] = [gates.hold(name), gates.pause(name)]
+  const block = gates.block({ name, bot }, account)
   const deferral = deferred ? gates.deferral(name, delivery) : undefined
-  if (deferral && (!hold || deferral.kind === 'scheduled')) {
-    return { cause: deferral.kind, reason: reasonOf(deferral, flow), since, until: deferral.until }
+  if (deferral && (block?.state !== 'held' || deferral.kind === 'scheduled')) {
+    return { cause: deferral.kind, reason: reasonOf(deferral, flow), since: createdAt, until: deferral.until }
   }
-  if (hold) return { ...hold, reason: causes[hold.cause].en }
-  if (pause > 0) return { cause: 'paused', reason: gates.reason(name) ?? 'this target is paused after repeated failures', since, until: clock.wall() + pause }
-  if (account?.isOnline) return
-  return { cause: 'offline', reason: account?.health.cause ?? 'there is no bot with this platform and self_id', since: account?.health.since ?? since, until: null }
+  return block && { since: createdAt, ...block }
 }
 
 /** The deferred deliveries that wait or are being sent. */
@@ -163,17 +149,13 @@ export interface Backlog {
  */
 export function stateOf(lane: Lane, gates: Gates, clock: Clock, account: Account | undefined, next: number): LaneState | undefined {
   const { name: queue, bot, target, places, leaving, later, first } = lane
-  const [waiting, pause, hold, limit] = [waitingIn(lane), gates.pause(queue), gates.hold(queue), gates.limit(lane)]
-  if (places.length === 0 && pause === 0 && !hold) return
-  const state = hold ? 'held' : pause > 0 ? 'paused' : !account?.isOnline ? 'offline' : limit > 0 ? 'limited' : leaving ? 'busy' : 'waiting'
-  const [wall, now] = [clock.wall(), clock.now()]
+  const block = gates.block(lane, account)
+  if (places.length === 0 && block?.state !== 'paused' && block?.state !== 'held') return
+  const now = clock.now()
   return {
-    queue, bot, target, waiting, state,
-    ...first && { oldest: wall - (now - (first.since ?? now)) },
-    ...limit > 0 && { limitedUntil: wall + limit, reason: causes['rate-limited'].en },
-    ...account?.health.cause !== undefined && { reason: account.health.cause },
-    ...pause > 0 && { pausedUntil: wall + pause, reason: gates.reason(queue) },
-    ...hold && { hold, reason: causes[hold.cause].en },
+    queue, bot, target, waiting: waitingIn(lane), state: block?.state ?? (leaving ? 'busy' : 'waiting'),
+    ...first && { oldest: clock.wall() - (now - (first.since ?? now)) },
+    ...block && { block },
     ...later.length > 0 && { later: { count: later.length, kinds: countKinds(later), next } },
   }
 }

@@ -146,8 +146,8 @@ export class Lanes {
 
   /** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
   waitOf(delivery: Delivery): Wait | undefined {
-    const { clock, gates, port } = this.context
-    return waitOf(delivery, gates, clock, port.find(delivery.bot))
+    const { gates, port } = this.context
+    return waitOf(delivery, gates, port.find(delivery.bot))
   }
 
   /** The deferred deliveries of all lanes. */
@@ -248,7 +248,7 @@ export class Lanes {
    * @param entered the new delivery, if that is the event: only this one can have expired
    */
   private advance(lane: Lane, entered?: Place): void {
-    const { clock, gates } = this.context
+    const { clock, gates, port } = this.context
     // An empty lane may have been dropped, and made anew, while the platform was asked.
     if (this.lanes.get(lane.name) !== lane) return
     lane.cancel()
@@ -270,8 +270,9 @@ export class Lanes {
       else this.advance(lane)
       return
     }
-    if (!this.isOnline(lane)) lane.delay ??= 'offline'
-    else if (gates.hold(lane.name) || gates.pause(lane.name) > 0) lane.delay ??= 'closed'
+    const account = port.find(lane.bot)
+    if (!account?.isOnline) lane.delay ??= 'offline'
+    else if (['held', 'paused'].includes(gates.block(lane, account)?.state ?? '')) lane.delay ??= 'closed'
     this.lookAfter(lane, rest)
   }
 
@@ -321,10 +322,9 @@ export class Lanes {
   private refusal(lane: Lane): RelayError | undefined {
     const { deliveries, gates, port } = this.context
     if (this.isClosed) return new RelayError('stopping')
-    const account = port.find(lane.bot)
     const { deferred = false } = lane.first?.active.delivery ?? {}
     const isStoreDown = deferred && (deliveries.isStoreDown || !deliveries.mayCall({ isDurable: true }))
-    return gates.refusal(lane) ?? (!account?.isOnline ? offlineError(account) : isStoreDown ? new RelayError('store-down') : undefined)
+    return gates.refusal(lane, port.find(lane.bot)) ?? (isStoreDown ? new RelayError('store-down') : undefined)
   }
 
   private begin(lane: Lane, head: Place): void {
@@ -543,10 +543,4 @@ function isLoggedOut(account: Account | undefined): boolean {
 function takeWhile<T>(list: readonly T[], isWanted: (element: T) => boolean): T[] {
   const end = list.findIndex(element => !isWanted(element))
   return list.slice(0, end < 0 ? list.length : end)
-}
-
-/** Why nothing is sent through an account that is not online. */
-function offlineError(account: Account | undefined): RelayError {
-  const cause = account?.health.cause
-  return new RelayError('unsent', cause && `${cause}: nothing was sent, try again later`)
 }

@@ -14,6 +14,7 @@ import { Term, type Shared } from './term'
 
 export type { Contact } from '../platform/port'
 export type { Delivery } from './delivery'
+export type { Block } from './gates'
 export type { History } from './history'
 export type { Inquiries } from './inquiries'
 export type { ListFilter } from './journal'

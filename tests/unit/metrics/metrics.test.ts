@@ -86,10 +86,10 @@ test('how things stand is asked for each time, the outbox only where there is a 
   const lane = { bot: 'onebot:1', target: { kind: 'group', id: '1' } } as const
   const queues: LaneState[] = [
     { ...lane, queue: 'a', waiting: 3, state: 'busy', oldest: now - 60_000 },
-    { ...lane, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000, pausedUntil: now + 1 },
-    { ...lane, queue: 'c', waiting: 0, state: 'paused', pausedUntil: now + 1 },
+    { ...lane, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000 },
+    { ...lane, queue: 'c', waiting: 0, state: 'paused' },
     {
-      ...lane, queue: 'd', waiting: 9, state: 'held', hold: { cause: 'muted', since: now, until: null },
+      ...lane, queue: 'd', waiting: 9, state: 'held', block: { state: 'held', cause: 'muted', reason: '', since: now, until: null },
       later: { count: 10, kinds: { scheduled: 4, quiet: 1, digest: 5 }, next: 1 },
     },
   ]

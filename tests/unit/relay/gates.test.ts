@@ -25,7 +25,7 @@ describe('a chat that is closed for a while', () => {
     await core.run(2 * minute)
     assert.deepEqual([deferred(core), core.called], [['queued', 'queued', 'queued'], ['1', '1']])
     const [state] = core.relay.lanes()
-    assert.deepEqual([state?.state, state?.waiting, state?.hold?.cause, state?.reason], ['held', 3, 'muted', 'the bot is muted in this group'])
+    assert.deepEqual([state?.state, state?.waiting, state?.block?.cause, state?.block?.reason], ['held', 3, 'muted', 'the bot is muted in this group'])
     await core.run(2 * minute)
     assert.deepEqual([deferred(core), core.port.texts], [['sent', 'sent', 'sent'], ['1', '2', '3']])
     assert.deepEqual(core.relay.lanes(), [])
@@ -77,7 +77,9 @@ describe('a chat that is closed for a while', () => {
     core.port.chat = { cause: 'all-muted', until: core.clock.wall() + 0.5 * minute }
     void core.later('x')
     await core.run(100)
-    assert.deepEqual(core.relay.lanes()[0]?.hold, { cause: 'all-muted', since: core.clock.wall() - 90, until: core.port.chat.until })
+    assert.deepEqual(core.relay.lanes()[0]?.block, {
+      state: 'held', cause: 'all-muted', reason: 'everybody is muted in this group', since: core.clock.wall() - 90, until: core.port.chat.until,
+    })
     core.port.chat = 'open'
     await core.run(0.6 * minute)
     assert.deepEqual([times(core), deferred(core)], [[0, 0.5], ['sent']])
@@ -193,7 +195,7 @@ describe('a chat that is closed for a while', () => {
     core.port.chat = { cause: 'muted', until: core.clock.wall() + 10 * minute }
     const relay = core.restart()
     await core.run(5 * minute)
-    assert.deepEqual([core.called, relay.lanes()[0]?.hold?.cause], [['x'], 'muted'])
+    assert.deepEqual([core.called, relay.lanes()[0]?.block?.cause], [['x'], 'muted'])
     core.port.chat = 'open'
     await core.run(6 * minute)
     assert.deepEqual(deferred(core), ['sent'])
@@ -274,6 +276,8 @@ describe('an account', () => {
       core.port.fates.push(...Array.from({ length: 2 }, () => fate))
       for (const target of targets) void core.later(`later ${target.id}`, { target })
       await core.run(100)
+      const blocks = core.relay.lanes().map(({ state, block }) => [state, block?.cause])
+      assert.deepEqual(blocks, targets.slice(1).map(() => ['limited', 'restricted-account']))
       void core.submit('caller', { target: { kind: 'group', id: '4' } })
       await core.run(30 * minute)
       assert(core.log.includes('caller unsent 30'), core.log.join())

@@ -37,7 +37,7 @@ describe('a platform that limits the rate', () => {
     void core.later('x')
     await core.run(1_000)
     Object.assign(core.port, { cause: 'logged out', online: false })
-    assert.deepEqual(core.relay.lanes().map(({ state, reason }) => [state, reason]), [['offline', 'logged out']])
+    assert.deepEqual(core.relay.lanes().map(({ state, block }) => [state, block?.reason]), [['offline', 'logged out']])
   })
 
   for (const [seconds, told, calls] of [[10, 'x sent,sent', [0, 10, 10]], [11, 'x unsent,unsent', [0]]] as const) {
@@ -82,14 +82,17 @@ describe('a platform that limits the rate', () => {
     })
   }
 
-  test('is shown as what keeps a lane, until it is over', async () => {
+  test('is shown as what keeps a lane and its deliveries, until it is over', async () => {
     const core = new Core()
     core.port.fates.push(limited(20_000))
     void core.later('x')
     await core.run(1_000)
-    const [{ limitedUntil = 0, state, reason } = {}] = core.relay.lanes()
-    assert.deepEqual([state, reason], ['limited', 'the platform limits how fast messages may be sent'])
-    assert.equal(Math.round((limitedUntil - core.clock.wall()) / 1000), 19)
+    const [{ state, block } = {}] = core.relay.lanes()
+    assert.deepEqual([state, block?.reason], ['limited', 'the platform limits how fast messages may be sent'])
+    assert.equal(Math.round(((block?.until ?? 0) - core.clock.wall()) / 1000), 19)
+    const [delivery] = await (await core.relay.history()).list({ states: ['queued'], limit: 1 })
+    const wait = delivery && core.relay.waitOf(delivery)
+    assert.deepEqual([wait?.cause, wait?.since, wait?.until], ['rate-limited', delivery?.createdAt, block?.until])
     await core.run(30_000)
     assert.deepEqual(core.relay.lanes(), [])
   })
