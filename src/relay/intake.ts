@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import type { MessageRequest } from '../message/model'
+import type { MessageRequest, ParsedItem } from '../message/model'
 import { fitTexts } from './compose'
 import type { Active, Deliveries } from './deliveries'
 import { createDelivery, failRest, type Delivery, type Idempotency } from './delivery'
@@ -41,25 +41,24 @@ export class Intake {
    * @throws RelayError the reason why the request is refused as a whole
    */
   async accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
-    const { clock, deliveries, gates, recordContent } = this.context
+    const { clock, port, deliveries, gates, recordContent } = this.context
     const { id, request, caller = null, door, deferred } = submission
     const { items, bot, route } = request
     if ((request.sendAt ?? (deferred && deferred.inMemory === undefined)) && !deliveries.isDurable) throw new RelayError('no-database')
     const origin = { id, caller, door, summary: summarize(items, recordContent) }
     const delivery = createDelivery(origin, this.nextSeq(), clock.wall(), request, idempotency)
-    const draft = { request }
     let active: Active
     try {
-      active = this.place(submission, draft, delivery)
+      active = this.place(submission, delivery)
     } catch (thrown) {
       deliveries.forget(delivery.id)
       const error = RelayError.from(thrown)
       // A retry may use any bot. If the request asked for one that is missing, its content is not kept, so that nobody can retry it.
       const isSure = delivery.bot !== '' || route !== undefined || (bot.platform === undefined && bot.selfId === undefined)
       // A retry sends the texts as they are kept, through any bot.
-      if (delivery.bot === '') this.fit(draft, request, delivery, { longestText: Infinity, takesFiles: true })
+      const kept = this.fit(request, delivery, port.find(delivery.bot) ?? { longestText: Infinity, takesFiles: true })
       // Without an outcome the request was never a delivery, and has no record.
-      if (error.outcome) deliveries.reject(delivery, isSure ? draft.request.items : [], error)
+      if (error.outcome) deliveries.reject(delivery, isSure ? kept : [], error)
       throw error
     }
     if (!delivery.deferred || deferred) return this.waitFor(submission, active)
@@ -71,14 +70,13 @@ export class Intake {
   /**
    * Enters a delivery into a lane: that of the first rung that accepts it.
    *
-   * @param draft receives the request with its texts fitted to that rung
    * @throws RelayError why the last rung refuses it
    */
-  private place(submission: Submission, draft: { request: MessageRequest }, delivery: Delivery): Active {
+  private place(submission: Submission, delivery: Delivery): Active {
     const { clock } = this.context
     for (;;) {
       try {
-        return this.placeOnce(submission, draft, delivery)
+        return this.placeOnce(submission, delivery)
       } catch (error) {
         const next = nextRung(delivery, failRest(delivery, RelayError.from(error)), clock.wall())
         if (!next) throw error
@@ -87,7 +85,7 @@ export class Intake {
     }
   }
 
-  private placeOnce({ request, admit, signal, deferred }: Submission, draft: { request: MessageRequest }, delivery: Delivery): Active {
+  private placeOnce({ request, admit, signal, deferred }: Submission, delivery: Delivery): Active {
     const { clock, port, deliveries, gates, lanes } = this.context
     const { expiresIn, sendAt } = request
     const { target, flow: { route } } = delivery
@@ -95,10 +93,10 @@ export class Intake {
     // Scheduled times and quiet hours do not depend on the lane, which is not known yet.
     let isLater = (sendAt ?? deferred ?? route ?? gates.deferral('', delivery)) !== undefined && deliveries.isDurable
     const account = isLater ? port.chooseLater(bot) : port.choose(bot)
-    const { items, mode } = this.fit(draft, request, delivery, account)
+    const items = this.fit(request, delivery, account)
     admit?.({ target, platform: account.platform }, items.length - request.items.length)
     const checked = account.check(target, items)
-    if (mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
+    if (delivery.mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
     delivery.bot = account.sid
     const hold = gates.deferral(laneOf(delivery), delivery)
     if (hold && !deliveries.isDurable) {
@@ -114,17 +112,17 @@ export class Intake {
     return active
   }
 
-  /** Fits the texts of a request to the longest message of an account. @throws RelayError `bad-request` */
-  private fit(
-    draft: { request: MessageRequest }, request: MessageRequest, delivery: Delivery, account: Parameters<typeof fitTexts>[1],
-  ): MessageRequest {
+  /**
+   * Fits the texts of a request to the longest message of an account, and the delivery to the items that come of it.
+   *
+   * @returns these items
+   * @throws RelayError `bad-request`
+   */
+  private fit(request: MessageRequest, delivery: Delivery, account: Parameters<typeof fitTexts>[1]): readonly ParsedItem[] {
     const { longText, recordContent } = this.context
-    const before = draft.request
-    const { items, mode } = draft.request = fitTexts(request, account, longText)
-    if (draft.request !== before) {
-      Object.assign(delivery, { mode, results: items.map(() => undefined), summary: summarize(items, recordContent) })
-    }
-    return draft.request
+    const { items, mode } = fitTexts(request, account, longText)
+    Object.assign(delivery, { mode, results: items.map(() => undefined), summary: summarize(items, recordContent) })
+    return items
   }
 
   /** Saves a durable delivery, and waits as long as the caller does. */

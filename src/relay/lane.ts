@@ -141,13 +141,8 @@ export interface Backlog {
   oldest?: number
 }
 
-/**
- * Describes a lane.
- *
- * @param next the time until the next deferred delivery is due, in milliseconds
- * @returns `undefined` for an empty lane without pause or hold
- */
-export function stateOf(lane: Lane, gates: Gates, clock: Clock, account: Account | undefined, next: number): LaneState | undefined {
+/** Describes a lane; `undefined` for an empty one without pause or hold. */
+export function stateOf(lane: Lane, gates: Gates, clock: Clock, account: Account | undefined): LaneState | undefined {
   const { name: queue, bot, target, places, leaving, later, first } = lane
   const block = gates.block(lane, account)
   if (places.length === 0 && block?.state !== 'paused' && block?.state !== 'held') return
@@ -156,7 +151,7 @@ export function stateOf(lane: Lane, gates: Gates, clock: Clock, account: Account
     queue, bot, target, waiting: waitingIn(lane), state: block?.state ?? (leaving ? 'busy' : 'waiting'),
     ...first && { oldest: clock.wall() - (now - (first.since ?? now)) },
     ...block && { block },
-    ...later.length > 0 && { later: { count: later.length, kinds: countKinds(later), next } },
+    ...later.length > 0 && { later: { count: later.length, kinds: countKinds(later), next: untilDue(lane, clock) } },
   }
 }
 
@@ -174,6 +169,12 @@ export function backlogOf(lanes: Iterable<Lane>, clock: Clock): Backlog {
     }
   }
   return backlog
+}
+
+/** The time until the next of the deliveries that are not due will be, in milliseconds; `Infinity` without one. */
+export function untilDue({ later }: Lane, clock: Clock): number {
+  const wall = clock.wall()
+  return later.reduce((least, { deferral }) => Math.min(least, Math.max((deferral?.until ?? 0) - wall, 0)), Infinity)
 }
 
 /** How many deliveries wait in a lane, except scheduled ones. */

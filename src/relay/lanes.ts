@@ -6,7 +6,7 @@ import type { Active } from './deliveries'
 import { digestOf, failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Results } from './delivery'
 import { gather, joins } from './digest'
 import { nameOfError } from './journal'
-import { backlogOf, isScheduled, Lane, laneOf, readLane, stateOf, waitingIn, waitOf, type Backlog, type LaneState, type Place, type Wait } from './lane'
+import { backlogOf, isScheduled, Lane, laneOf, readLane, stateOf, untilDue, waitingIn, waitOf, type Backlog, type LaneState, type Place, type Wait } from './lane'
 import type { Delay } from './options'
 import { currentRung, hasNextRung, nextRung } from './route'
 import { send, type SendContext, type SendEnd } from './send'
@@ -138,10 +138,8 @@ export class Lanes {
   /** The lanes that are not empty, or are paused or held. Chats known only from notices of the platform are left out. */
   states(): LaneState[] {
     const { chats, clock, gates, port } = this.context
-    return [...this.lanes.values()].filter(({ isWanted, name }) => isWanted || chats.knows(name)).flatMap(lane => {
-      const next = this.untilDue(lane)
-      return stateOf(lane, gates, clock, port.find(lane.bot), next) ?? []
-    })
+    const known = [...this.lanes.values()].filter(({ isWanted, name }) => isWanted || chats.knows(name))
+    return known.flatMap(lane => stateOf(lane, gates, clock, port.find(lane.bot)) ?? [])
   }
 
   /** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
@@ -217,12 +215,6 @@ export class Lanes {
     return place.deferral === undefined
   }
 
-  /** The time until the next deferred delivery is due, in milliseconds. */
-  private untilDue(lane: Lane): number {
-    const wall = this.context.clock.wall()
-    return lane.later.reduce((least, place) => Math.min(least, this.isDue(lane, place) ? 0 : (place.deferral?.until ?? 0) - wall), Infinity)
-  }
-
   /** The time until a lane may try its head, in milliseconds. */
   private rest(lane: Lane, { active: { delivery: { deferred } } }: Place): number {
     const { clock, deliveries, gates } = this.context
@@ -258,7 +250,7 @@ export class Lanes {
     const head = lane.places.find(place => this.isDue(lane, place))
     if (!head) {
       lane.delay = undefined
-      if (lane.places.length > 0) this.lookAfter(lane, this.untilDue(lane))
+      if (lane.places.length > 0) this.lookAfter(lane, untilDue(lane, clock))
       else if (gates.hold(lane.name)) lane.cancel = clock.after(Math.max(gates.rest(lane), emptyLook), () => void this.look(lane))
       return
     }
@@ -335,60 +327,59 @@ export class Lanes {
     lane.takeOut(place => place === head)
     lane.leaving = head
     this.context.gates.leaving(lane.bot)
-    const work = this.work(lane, head).then(isDone => {
+    const work = this.work(lane, head).then(left => {
       this.working.delete(work)
       leave?.()
-      const { leaving } = lane
       lane.leaving = undefined
-      if (!isDone && leaving) lane.put(leaving)
-      if (!isDone) lane.againAt = this.context.clock.now() + lookInterval
+      for (const place of left) lane.put(place)
+      if (left.length > 0) lane.againAt = this.context.clock.now() + lookInterval
       this.advance(lane)
     })
     this.working.add(work)
   }
 
-  /** @returns whether the head has ended or left this lane; otherwise the lane tries it again */
-  private async work(lane: Lane, head: Place): Promise<boolean> {
+  /** Sends the head, or a digest with it. @returns what the lane has to try again */
+  private async work(lane: Lane, head: Place): Promise<readonly Place[]> {
     const { context, context: { clock, gates, logger, port } } = this
+    let place = head
     try {
       const account = port.find(lane.bot)
-      if (!account || !await gates.mayTry(lane, account, lane.delay === 'restarted')) return false
-      const active = await this.take(lane, head, account)
+      if (!account || !await gates.mayTry(lane, account, lane.delay === 'restarted')) return [head]
+      place = lane.leaving = await this.take(lane, head, account)
       const leftAt = clock.now()
-      const end = await send(context, active, account, lane)
+      const end = await send(context, place.active, account, lane)
       if (end.failure && gates.failed(lane, end.failure, leftAt)) {
         lane.delay ??= 'closed'
         if (gates.isAboutChat(lane.name)) void gates.ask(lane, account).then(() => this.advance(lane))
       }
-      return await this.conclude(lane, head, active, end)
+      return await this.conclude(lane, place, end)
     } catch (error) {
       // The journal does not answer, or another relay owns it now.
       this.sift(lane, lane.places, new RelayError('store-down'))
       const { id } = head.active.delivery
       if (!context.stop.aborted) logger.warn('%s', `${id} waits: ${error instanceof RelayError ? error.message : nameOfError(error)}`)
-      return false
+      return [place]
     }
   }
 
   /** The delivery to send: the head, or a digest of the head and others. */
-  private async take(lane: Lane, head: Place, account: Account): Promise<Active> {
+  private async take(lane: Lane, head: Place, account: Account): Promise<Place> {
     const { context, context: { clock, digest: { backlog } } } = this
     const isFit = (place: Place): boolean => {
       const { active: { delivery }, isSaved, isAlone } = place
       return isSaved && !isAlone && !isOverdue(delivery, clock.wall()) && joins(delivery, lane.delay)
     }
-    if (!isFit(head)) return head.active
+    if (!isFit(head)) return head
     const run = [head, ...takeWhile(lane.places.filter(place => this.isDue(lane, place)), isFit)].slice(0, mostMembers)
     const delay = backlog > 0 && run.length > backlog ? lane.delay : undefined
     const members = delay ? run : takeWhile(run, ({ active }) => joins(active.delivery, undefined))
-    if (members.length < 2) return head.active
+    if (members.length < 2) return head
     // Out of the line, the members cannot be withdrawn any more.
     const taken = new Set(members)
     lane.takeOut(place => taken.has(place))
     try {
       const active = await gather(context, [head.active, ...members.slice(1).map(place => place.active)], account, delay)
-      lane.leaving = { active, since: head.since, isSaved: true, members }
-      return active
+      return { active, since: head.since, isSaved: true, members }
     } catch (error) {
       for (const place of members) if (place !== head) lane.put(place)
       throw error
@@ -396,21 +387,21 @@ export class Lanes {
   }
 
   /**
-   * Returns the members of a digest that could not leave to their places.
+   * Dissolves a digest that could not leave.
    *
-   * @param isAlone whether each of them leaves by itself from now on
+   * @param isAlone whether each of its members leaves by itself from now on
    * @param reason why the chat takes nothing any more: the members fall back to their next routes, or end
+   * @returns the members that go on waiting
    */
-  private async dissolve(
-    lane: Lane, { delivery }: Active, members: readonly Active[], isAlone: boolean, reason?: RelayError,
-  ): Promise<void> {
-    const places = lane.leaving?.members ?? members.map((active): Place => ({ active, isSaved: true }))
-    await this.context.deliveries.withdraw(delivery).catch(() => undefined)
-    for (const member of places) {
-      member.isAlone = isAlone
-      if (reason) await this.remove(member, { error: reason, isFinal: false })
-      else lane.put(member)
+  private async dissolve({ active: { delivery }, members }: Place, isAlone: boolean, reason?: RelayError): Promise<readonly Place[]> {
+    const { deliveries } = this.context
+    const places = members ?? deliveries.membersOf(delivery).map((active): Place => ({ active, isSaved: true }))
+    await deliveries.withdraw(delivery).catch(() => undefined)
+    for (const place of places) {
+      place.isAlone = isAlone
+      if (reason) await this.remove(place, { error: reason, isFinal: false })
     }
+    return reason ? [] : places
   }
 
   /**
@@ -418,9 +409,9 @@ export class Lanes {
    *
    * @returns as `work`
    */
-  private async conclude(lane: Lane, head: Place, active: Active, { results, failure }: SendEnd): Promise<boolean> {
+  private async conclude(lane: Lane, place: Place, { results, failure }: SendEnd): Promise<readonly Place[]> {
     const { chats, deliveries, gates, stop, digest: { backlog } } = this.context
-    const { id, flow, deferred } = active.delivery
+    const { active, active: { delivery: { id, flow, deferred } } } = place
     const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
     const members = deliveries.membersOf(active.delivery)
     if (mayHaveArrived) {
@@ -435,18 +426,16 @@ export class Lanes {
     if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(lane, lane.places, last.toRelayError())
     if (members.length > 0 && !mayHaveArrived && !stop.aborted) {
       const isOfChat = !waits && failure?.last.isAboutTarget === true
-      await this.dissolve(lane, active, members, !waits, isOfChat ? failure.toRelayError() : undefined)
-      lane.leaving = undefined
-      return !waits
+      return this.dissolve(place, !waits, isOfChat ? failure.toRelayError() : undefined)
     }
     if (waits) {
       await deliveries.postpone(active, results)
-    } else {
-      const left = flow.route && !stop.aborted ? await this.fallBack(head, results) : results
-      if (left) await deliveries.end(active, left)
-      if (left && !deliveries.get(id)) chats.written(lane.name, id, left)
+      return [place]
     }
-    return !waits
+    const left = flow.route && !stop.aborted ? await this.fallBack(place, results) : results
+    if (left) await deliveries.end(active, left)
+    if (left && !deliveries.get(id)) chats.written(lane.name, id, left)
+    return []
   }
 
   /** Ends a delivery that was removed from its line, or has it fall back. If the database does not answer, its place is restored. */
