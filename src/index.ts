@@ -89,7 +89,7 @@ export function apply(ctx: Context, config: Config): void {
   const inFlight = new InFlight()
   const sources = new Sources()
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
-  const { relay, finish } = startRelay(ctx, {
+  const { relay, ended } = startRelay(ctx, {
     port, logger, dataDir,
     policy: {
       timeout, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered,
@@ -190,7 +190,7 @@ export function apply(ctx: Context, config: Config): void {
     await inFlight.drain(4_000)
     stop.abort()
     await inFlight.drain(500)
-    await finish().finally(() => port.close())
+    await ended.finally(() => port.close())
   }
   ctx.on('exit', shut)
   ctx.on('dispose', shut)

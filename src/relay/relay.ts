@@ -59,11 +59,14 @@ export class Relay {
   /** Ends the work on the present data store. */
   private close = new AbortController()
   private working: Promise<void> = Promise.resolve()
+  /** Resolves after `end`, once the last writes are done and the data store is released, or a short time later. */
+  readonly ended: Promise<void>
 
   constructor(private readonly shared: Shared, private readonly options: RelayOptions) {
     this.inquiries = new Inquiries({ ...options, stop: this.stop.signal })
     shared.journal.keepContent(options.recordContent)
     this.begun = pause(options.clock, startTime, this.hasBegun.signal)
+    this.ended = aborted(this.stop.signal).then(() => inTime(options.clock, this.working, longestEnd))
   }
 
   /** Works a data store as soon as this relay owns it. Called again when another store takes its place, such as a late database. */
@@ -199,13 +202,6 @@ export class Relay {
     this.stop.abort()
     this.close.abort()
     this.hasBegun.abort()
-  }
-
-  /** Finishes the last writes and releases the data store, within a short time. */
-  async finish(): Promise<void> {
-    // The present sends continue until the stop.
-    await aborted(this.stop.signal)
-    await inTime(this.options.clock, this.working, longestEnd)
   }
 
   private present(hasKey = false): Term {

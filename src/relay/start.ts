@@ -24,20 +24,16 @@ const apps = new WeakMap<object, { shared: Shared, last: Promise<void> }>()
  * Starts the relay of an app: with the database of the bot, or else in memory. After a reload of the plugin, it starts once the earlier
  * relay has ended, and shares that one's memory.
  *
- * @returns the relay, and a function that finishes it: to be called after `relay.end()`
+ * @returns the relay, and a promise that resolves once it and the earlier ones have ended
  */
-export function startRelay(ctx: Context, started: StartOptions): { relay: Relay, finish: () => Promise<void> } {
+export function startRelay(ctx: Context, started: StartOptions): { relay: Relay, ended: Promise<void> } {
   const { dataDir, logger } = started
   const app = appOf(ctx)
   const { shared, last } = app
   const relay = new Relay(shared, { ...started, clock: systemClock })
-  const finish = (): Promise<void> => last.then(() => relay.finish())
+  const ended = app.last = last.then(() => relay.ended)
   let isDisposed = false
-  const disposed = new Promise<void>(resolve => ctx.on('dispose', () => {
-    isDisposed = true
-    resolve()
-  }))
-  app.last = last.then(() => disposed).then(finish)
+  ctx.on('dispose', () => void (isDisposed = true))
   const isLoaded = (): boolean => loadedPlaces(unwrap(ctx.registry)).some(place => place !== 'memory')
   const memory: DataStore = { journal: shared.journal, ownership: new FileOwner(dataDir, systemClock, logger), isStandIn: isLoaded }
   let hasDatabase = false
@@ -57,7 +53,7 @@ export function startRelay(ctx: Context, started: StartOptions): { relay: Relay,
   ctx.on('ready', () => {
     ctx.setTimeout(() => void last.then(() => hasDatabase || relay.open(memory)), isLoaded() ? arrivalTime : 0)
   })
-  return { relay, finish }
+  return { relay, ended }
 }
 
 function appOf(ctx: Context): { shared: Shared, last: Promise<void> } {

@@ -454,7 +454,7 @@ class World implements Run {
     while (instance.callers > 0 && clock.now() - start < grace) await new Promise<void>(resolve => clock.after(100, resolve))
     instance.relay.end()
     await instance.last
-    await instance.relay.finish()
+    await instance.relay.ended
     this.note('a relay has finished')
   }
 

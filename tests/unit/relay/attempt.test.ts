@@ -233,7 +233,7 @@ describe('a message that', () => {
       void core.submit('x', left)
       await core.run(1_000)
       core.relay.end()
-      const finished = core.relay.finish()
+      const finished = core.relay.ended
       await core.run(1_000)
       await finished
       core.start()

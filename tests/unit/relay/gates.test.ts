@@ -191,7 +191,7 @@ describe('a chat that is closed for a while', () => {
     void core.later('x')
     await core.run(1000)
     core.relay.end()
-    await core.relay.finish()
+    await core.relay.ended
     core.port.chat = { cause: 'muted', until: core.clock.wall() + 10 * minute }
     const relay = core.restart()
     await core.run(5 * minute)

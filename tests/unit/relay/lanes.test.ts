@@ -413,7 +413,7 @@ describe('an end', () => {
     await core.run(100)
     core.isStopping = true
     core.relay.end()
-    const finished = core.relay.finish()
+    const finished = core.relay.ended
     await core.run(400)
     await finished
     assert.deepEqual(core.log.slice(-1), ['caller stopping'])
