@@ -75,7 +75,7 @@ const fields = columns.filter(name => name !== 'items')
 
 /** The most rows that one statement writes, stamps or removes, because those of an embedded database block the event loop. */
 const chunkSize = 250
-/** How many rows one statement of a text search looks through, and how many it reads at least. */
+/** How many rows one statement of a search without an index looks through, and how many it reads at least. */
 const stretch = 2_000
 const least = 20
 /** The number of versions that each owner has. */
@@ -390,16 +390,17 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   /**
-   * The conditions of a filter. A text search is divided into ranges of so many rows, because one statement for all of them would block an
-   * embedded database, and with it the process.
+   * The conditions of a filter. A search for a text or a door, which have no index, is divided into ranges of so many rows, because one
+   * statement for all of them would block an embedded database, and with it the process.
    */
   private async* stretches(filter: Filter, order: ListFilter['order'] = 'desc'): AsyncGenerator<Stretch> {
     await this.flush().catch(() => undefined)
-    const { since = 0, until = Infinity, before = lowestId(Infinity), text } = filter
+    const { since = 0, until = Infinity, before = lowestId(Infinity), text, door } = filter
     const last = lowestId(until)
     const isUp = order === 'asc'
+    const isWhole = text === undefined && door === undefined
     for (let [start, end] = [lowestId(since), before < last ? before : last]; start < end;) {
-      const [edge = isUp ? end : start] = text === undefined ? [] : await this.idsOf({ id: { $gte: start, $lt: end } }, 1, order, stretch)
+      const [edge = isUp ? end : start] = isWhole ? [] : await this.idsOf({ id: { $gte: start, $lt: end } }, 1, order, stretch)
       yield { ...conditionsOf(filter), id: isUp ? { $gte: start, $lt: edge } : { $gte: edge, $lt: end } }
       if (isUp) start = edge
       else end = edge
