@@ -1,6 +1,6 @@
 import type { Liquid, Template } from 'liquidjs'
 import { existsSync, readdirSync } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RelayError } from '../errors'
 import type { Language } from '../lib/language'
@@ -121,17 +121,22 @@ export class Templates {
     return engine.render(known.template, { ...view, lang })
   }
 
-  /** Checks the operator's templates. @returns a warning for each unusable one, with the reason */
+  /** Checks the operator's templates. @returns a warning for each unusable one, or their folder, with the reason */
   async check(): Promise<string[]> {
     const warnings: string[] = []
-    for (const file of listFolder(this.folder)) {
+    const files = await readdir(this.folder).catch((error: unknown) => {
+      const reason = reasonOf(error)
+      if (reason !== 'ENOENT') warnings.push(`the templates in ${this.folder} are not used: the folder cannot be read (${reason})`)
+      return []
+    })
+    for (const file of files) {
       if (!file.endsWith(extension)) continue
       const name = file.slice(0, -extension.length)
       const label = `the template ${JSON.stringify(file.slice(0, 100))}`
       try {
         if (!namePattern.test(name)) throw new Error(nameRule)
         const { parse } = await this.load()
-        parse(await this.readOwn(name) ?? '')
+        parse(await readFile(this.pathOf(name), 'utf8'))
       } catch (error) {
         warnings.push(`${label} cannot be used: ${reasonOf(error)}`)
       }

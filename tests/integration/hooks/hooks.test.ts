@@ -1,6 +1,7 @@
 import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
-import { readdir } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { apiKey, useRelay } from '../../support/relay'
 import { until } from '../../support/until'
@@ -454,6 +455,15 @@ describe('a template of the operator', () => {
     await relay.reload()
     await until('the warnings are there', () => logged().includes('template "bad name.liquid" cannot be used') && logged().includes('template "broken.liquid" cannot be used'))
     assert(!logged().includes('"deploys.liquid"'))
+  })
+
+  test('in a folder that cannot be read is not used, and the log says so', async () => {
+    const folder = join(dirname(relay.uploadDir), 'data/templates')
+    await rm(folder, { recursive: true, force: true })
+    await writeFile(folder, '')
+    await relay.reload()
+    await until('the warning is there', () => logged().includes(`warn the templates in ${folder} are not used: the folder cannot be read (ENOTDIR)`))
+    await rm(folder)
   })
 })
 
