@@ -52,7 +52,7 @@ export interface ContentFiles {
 
 export interface JournalOptions {
   clock: Clock
-  logger: Pick<Logger, 'warn'>
+  logger: Pick<Logger, 'info' | 'warn'>
   files: ContentFiles
   /** How long the record of a delivery is kept, in milliseconds. */
   retention: number
@@ -312,6 +312,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
       if (gone.aborted) return
       try {
         await this.flush()
+        if (isFailing) logger.info('records are written to the database again')
         isFailing = false
       } catch (error) {
         if (!isFailing) logger.warn('records cannot be written to the database, and wait in memory: %s', nameOfError(error))

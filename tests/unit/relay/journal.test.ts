@@ -75,9 +75,9 @@ interface Opened {
 async function openDatabase(t: TestContext, clock: Clock, changes: Partial<JournalOptions>, access?: Access): Promise<Opened> {
   const app = new Context()
   const lines: string[] = []
-  const warn = (format: string, ...values: unknown[]): void => void lines.push(values.reduce<string>((line, value) => line.replace('%s', String(value)), format))
+  const log = (format: string, ...values: unknown[]): void => void lines.push(values.reduce<string>((line, value) => line.replace('%s', String(value)), format))
   const fork = access ? app.plugin(CompleteMySQLDriver, access) : app.plugin(SQLiteDriver, { path: ':memory:' })
-  const opened = openJournal(app, { ...optionsOf(clock), logger: Object.assign(new Logger('test'), { warn }), ...changes })
+  const opened = openJournal(app, { ...optionsOf(clock), logger: Object.assign(new Logger('test'), { info: log, warn: log }), ...changes })
   void app.start()
   const journal = await opened
   t.after(() => fork.dispose())
@@ -599,6 +599,7 @@ describe('a journal in a database', () => {
       await clock.run(2_000)
       return (await app.database.get('message_relay_journal', { id: last.id })).length === 1
     })
+    await until('the log says so', () => lines[1] === 'records are written to the database again')
     assert.deepEqual(idsOf(await journal.list({ limit: 999 })), idsOf([...all, last]).reverse())
   })
 
