@@ -138,7 +138,7 @@ async function lockDataFolder(folder: string): Promise<void> {
 async function checkUploadFolder(folder: string): Promise<void> {
   const reason = await access(folder, constants.W_OK).then(() => undefined, codeOf)
   if (reason === undefined || reason === 'ENOENT') return
-  logger.error('%s', `cannot write to the upload folder ${folder} (${reason}): no file can be sent; set UPLOAD_DIR to a folder that can be written`)
+  logger.error('%s', `cannot write to the upload folder ${folder} (${reason}): no file can be sent; set UPLOAD_DIR to a folder that can be written and has space`)
 }
 
 function endOnSignal(app: Context): void {

@@ -262,7 +262,7 @@ export class FileLock {
       else this.takeOver()
       return isTaken
     } catch (error) {
-      throw new FolderError(`cannot write to the data folder ${this.folder} (${codeOf(error)}): set DATA_DIR to a folder that can be written`)
+      throw new FolderError(`cannot write to the data folder ${this.folder} (${codeOf(error)}): set DATA_DIR to a folder that can be written and has space`)
     }
   }
 
