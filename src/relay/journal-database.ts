@@ -87,6 +87,8 @@ const day = 24 * 60 * 60 * 1000
 const longestWait = 61 * day
 /** The longest content of a row, in characters. Longer content becomes a file. */
 const largest = 64 * 1024
+/** The most content that one statement writes, in characters: MariaDB accepts statements of 16 MB by default (`max_allowed_packet`). */
+const largestWrite = 1024 * 1024
 const fileMark = 'file:'
 const bufferSize = 64 * 1024 * 1024
 
@@ -170,7 +172,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
   }
 
   async flush(): Promise<void> {
-    for (let left = this.buffer.size; left > 0; left -= chunkSize) await this.writes.run(table, () => this.writeSome())
+    for (let left = this.buffer.size; left > 0 && this.buffer.size > 0;) left -= await this.writes.run(table, () => this.writeSome())
   }
 
   async find(id: string): Promise<Delivery | undefined> {
@@ -321,10 +323,12 @@ export class DatabaseJournal implements Journal, OwnerStore {
     }
   }
 
-  private async writeSome(): Promise<void> {
-    const entries = [...this.buffer.rvalues()].flatMap(entry => entry ?? []).slice(0, chunkSize)
-    // Another flush may have written them.
-    if (entries.length === 0) return
+  /** Writes the oldest waiting records, if another flush has not written them. @returns their number */
+  private async writeSome(): Promise<number> {
+    let size = 0
+    const waiting = [...this.buffer.rvalues()].flatMap(entry => entry ?? []).slice(0, chunkSize)
+    const entries = waiting.filter(({ items = [] }) => (size += Math.min(sizeOfItems(items), largest)) < largestWrite)
+    if (entries.length === 0) return 0
     const version = this.owner * versions
     const rows = await Promise.all(entries.map(async ({ delivery, items = [] }) => {
       // On a full disk, the record is kept without its content.
@@ -337,6 +341,7 @@ export class DatabaseJournal implements Journal, OwnerStore {
       if (this.buffer.peek(id) === entry) this.buffer.delete(id)
     }
     await yieldToOthers()
+    return entries.length
   }
 
   private async replace(rows: readonly JournalRow[]): Promise<void> {

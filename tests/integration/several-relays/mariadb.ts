@@ -66,7 +66,7 @@ export class MariaDb {
       `--tmpdir=${this.folder}`, '--bind-address=127.0.0.1', `--port=${this.port}`, ...asUser(),
       // Small and quick: what is written survives the end of the process, and need not survive a power failure.
       '--innodb-buffer-pool-size=64M', '--innodb-log-file-size=8M', '--innodb-flush-log-at-trx-commit=2', '--innodb-flush-method=nosync',
-      '--skip-name-resolve', '--max-allowed-packet=64M',
+      '--skip-name-resolve',
     ], { stdio: 'ignore' })
     this.process = child
     await until('the server answers', () => {

@@ -178,6 +178,16 @@ for (const [kind, open, options] of kinds) {
       assert.deepEqual(await journal.withContent(idsOf([again])), [])
     })
 
+    test('writes many long contents', async t => {
+      const journal = await open(t, { recordContent: 'full' })
+      const long: ParsedItem = { type: 'text', text: '长'.repeat(60_000) }
+      const all = Array.from({ length: 250 }, () => deliveryOf())
+      for (const delivery of all) journal.record(delivery, [long])
+      await journal.flush()
+      assert.equal((await journal.list({ limit: 1000 })).length, all.length)
+      for (const { id } of all.slice(-3)) assert.deepEqual(await journal.items(id), [long])
+    })
+
     for (const [content, kept] of [['none', ['queued', 'sending', 'unanswered']], ['preview', states.filter(state => state !== 'sent')], ['full', states]] as const) {
       test(`keeps content by the state where the setting is ${content}`, async t => {
         const journal = await open(t, { recordContent: content })
