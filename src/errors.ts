@@ -33,7 +33,7 @@ const table = {
   'expired': [503, 'the message expired before it could be delivered: nothing was sent', 'unsent'],
   'store-down': [503, 'the database of the relay does not answer: try again later', 'unsent'],
   'standby': [503, 'this relay stands by, because another one uses the database: nothing was sent, try again later', 'unsent'],
-  'key-unknown': [503, 'the database of the relay does not answer, so the state of this Idempotency-Key is unknown: try again later'],
+  'key-unknown': [503, 'the database of the relay does not answer, so it is unknown whether this request was carried out: try again later'],
   'stopping': [503, 'the relay is stopping: nothing was sent, try again later', 'unsent'],
   'unanswered': [504, 'the platform did not answer in time: the message may have arrived', 'unanswered'],
   'storage-full': [507, 'the disk of the relay is full: nothing was stored or sent; free some space, then try again'],

@@ -11,7 +11,7 @@ import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import { inTime, pause, type Clock } from './clock'
 import { isUnfinished, states, unfinished, type Delivery, type State } from './delivery'
-import { NotOwner, fromRow, gone, keepsContent, lowestId, matches, nameOfError, sizeOfItems, toRow, writeCaller, type Filter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Row } from './journal'
+import { NotOwner, fromRow, gone, keepsContent, lowestId, matches, nameOfError, noAnswer, sizeOfItems, toRow, writeCaller, type Filter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Row } from './journal'
 import type { RecordContent } from './summary'
 
 declare module 'koishi' {
@@ -501,15 +501,10 @@ export class DatabaseJournal implements Journal, OwnerStore {
   private async ask<T>(statement: () => Promise<T>): Promise<T> {
     const asked = silently(this.database, statement).then(value => ({ value }))
     const answer = await inTime(this.options.clock, asked, statementTimeout)
-    if (!answer) throw new NoAnswer()
+    // It may still carry out the statement.
+    if (!answer) throw new Error(noAnswer)
     return answer.value
   }
-}
-
-/** Thrown when the database did not answer in time. It may still carry out the statement. */
-class NoAnswer extends Error {
-  override readonly name = 'NoAnswer'
-  override readonly message = 'the database did not answer in time'
 }
 
 /** The fields of a tombstone besides its ID. */

@@ -289,8 +289,11 @@ function readResult(stored: StoredRecord['results'][number]): ItemResult | undef
   return { success: false, error: new RelayError(isErrorCode(error) ? error : 'internal', msg) }
 }
 
-/** The texts of SQLite for a file that it cannot use. Its errors have no codes. */
-const fileFlaws = new Set([
+/** The text of a database that did not answer in time. */
+export const noAnswer = 'the database did not answer in time'
+/** Texts without values: this one, and those of SQLite for a file that it cannot use, whose errors have no codes. */
+const plainTexts = new Set([
+  noAnswer,
   'attempt to write a readonly database', 'database disk image is malformed', 'database is locked', 'database or disk is full',
   'disk I/O error', 'file is not a database', 'unable to open database file',
 ])
@@ -298,7 +301,7 @@ const fileFlaws = new Set([
 /** Names an error of the database. Its own text may contain the values of a statement, and so messages. */
 export function nameOfError(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
-  if (fileFlaws.has(error.message)) return error.message
+  if (plainTexts.has(error.message)) return error.message
   const code: unknown = Reflect.get(error, 'code')
   return printable(typeof code === 'string' || typeof code === 'number' ? `${error.name} ${code}` : error.name)
 }

@@ -79,6 +79,7 @@ async function openDatabase(
     const failure = await database.journal.ping().then(() => undefined, nameOfError)
     if (isFirst && failure !== undefined) logger.warn('%s', `the database does not answer, nothing that needs it is accepted: ${failure}`)
     if (!isGone()) relay.open(failure === undefined ? database : memory)
+    if (failure === undefined && !isFirst) logger.info('the database answers')
     if (failure === undefined) return
     await pause(systemClock, retryDelay, gone)
   }
