@@ -109,7 +109,7 @@ export async function startDemo(language: keyof typeof messages, page: string, r
   await until('the second bot is online', () => app.bots.filter(({ status }) => status === Universal.Status.ONLINE).length === 2)
   await until('the database is there', () => app.get('database') !== undefined)
   await relay.request('/deliveries')
-  const rows = plausible(Date.now(), records, texts).map(delivery => ({ ...toRow(delivery), owner: 1, version: 0, items: null }))
+  const rows = plausible(Date.now(), records, texts).map(delivery => ({ ...toRow(delivery), version: 0, items: null }))
   for (let at = 0; at < rows.length; at += 500) await databaseOf(app).upsert('message_relay_journal', rows.slice(at, at + 500))
 
   await second.close()
