@@ -4,7 +4,7 @@ import { textOf } from '../fields'
 import { texts, wordFor } from '../texts'
 
 /** An important message, which a screen reader announces. */
-export function notice(kind: 'info' | 'good' | 'bad', text: VNodeChild): VNode {
+export function notice(kind: 'info' | 'good' | 'doubt' | 'bad', text: VNodeChild): VNode {
   return <p class={['relay-notice', kind]} role={kind === 'bad' ? 'alert' : 'status'}>{text}</p>
 }
 

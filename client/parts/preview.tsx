@@ -1,6 +1,7 @@
 import type { VNode } from 'vue'
+import { readHold } from '../api'
 import { listOf, textOf, type Fields } from '../fields'
-import { texts, translate } from '../texts'
+import { describeHold, texts, translate } from '../texts'
 import { notice } from './basics'
 import { describeItem } from './items'
 import { describeTarget } from './target'
@@ -11,13 +12,16 @@ export function viewPreview(data: Fields): VNode {
   return <div>{(several.length > 0 ? several : [data]).map(viewOne)}</div>
 }
 
-function viewOne({ target, bot, msg, messages }: Fields): VNode {
+function viewOne({ target, bot, msg, messages, wrong, held }: Fields): VNode {
   const t = texts.value.send
+  const hold = readHold(held)
   const name = describeTarget(textOf(target), textOf(bot))
   return (
     <div>
       <p>{textOf(bot) === '' ? t.toNobody(name) : t.to(name, textOf(bot))}</p>
       {textOf(msg) && notice('bad', translate(textOf(msg)))}
+      {listOf(wrong).map(item => notice('bad', translate(textOf(item.msg))))}
+      {hold && notice('doubt', describeHold(hold))}
       {Array.isArray(messages) && viewMessages(messages)}
     </div>
   )

@@ -140,6 +140,8 @@ describe('on the page, when and by which way messages leave', { skip, timeout: 3
       await page.getByRole('combobox', { name: /^Target/ }).fill('night')
       await page.keyboard.press('Tab')
       await page.getByLabel('Text', { exact: true }).fill('Backup done')
+      await page.getByRole('button', { name: 'Preview' }).click()
+      await page.getByText(/^Quiet hours: it leaves at/).waitFor()
       await page.getByRole('button', { name: 'Send', exact: true }).click()
       await page.getByText('Accepted for night, and not sent yet. Quiet hours: it leaves at').waitFor()
       assert.equal(await page.getByText('Sent to').count(), 0)
