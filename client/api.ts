@@ -115,7 +115,8 @@ export function readDelivery(fields: Fields) {
     createdAt: textOf(fields.created_at),
     updatedAt: textOf(fields.updated_at),
     expiresAt: textOf(fields.expires_at),
-    attempts: numberOf(fields.attempts),
+    /** How often the platform was called. */
+    calls: numberOf(fields.attempts),
     results: listOf(fields.results),
     items: listOf(fields.items),
     history: listOf(fields.history),

@@ -107,17 +107,15 @@ const RecordContent = defineComponent({
   props: { delivery: { type: Object as () => Delivery, required: true } },
   setup: props => () => {
     const { delivery } = props
-    const { state, items, history, results, hasContent } = delivery
+    const { state, items, history, results, hasContent, hold, calls } = delivery
     const t = texts.value.record
-    const tried = delivery.attempts > 0 ? t.attempts(delivery.attempts) : t.noAttempts
     const sent = results.filter(({ success }) => success === true).length
     const count = Math.max(items.length, ...results.map(({ index }) => numberOf(index) + 1))
     return (
       <div>
-        <p class={['relay-notice', isPartlySent(delivery) ? 'doubt' : tones[state] ?? 'info']}>
-          {isPartlySent(delivery) ? t.partly(sent, count) : wordFor(t.means, state)}
+        <p class={['relay-notice', hold || isPartlySent(delivery) ? 'doubt' : tones[state] ?? 'info']}>
+          {hold ? describeHold(hold) : isPartlySent(delivery) ? t.partly(sent, count) : wordFor(t.means, state)}
         </p>
-        {delivery.hold && <p class="relay-notice doubt">{describeHold(delivery.hold)}</p>}
         {viewFacts(delivery)}
         <h3>{t.items}</h3>
         {items.length === 0 && <p>{t.noContent}</p>}
@@ -130,9 +128,11 @@ const RecordContent = defineComponent({
         {state === 'sent' && !hasContent && items.length > 0 && <p class="relay-hint">{t.onlyPreview}</p>}
         {delivery.members.length > 0 && viewMembers(delivery.members)}
         {delivery.route.length > 0 && <h3>{t.route}</h3>}
-        {delivery.route.length > 0 && <ol class="relay-timeline">{delivery.route.map(viewStep)}</ol>}
+        {delivery.route.length > 0 && <ol class="relay-timeline">{delivery.route.map(step => viewStep(step, describeChat(textOf(step.target))))}</ol>}
         <h3>{t.timeline}</h3>
-        {history.length === 0 ? <p>{tried}</p> : <ol class="relay-timeline">{history.map(viewStep)}</ol>}
+        {history.length === 0 && <p>{t.noCalls}</p>}
+        {/* A record keeps only the last calls. */}
+        <ol class="relay-timeline">{history.map((step, at) => viewStep(step, t.call(calls - history.length + at + 1)))}</ol>
       </div>
     )
   },
@@ -185,13 +185,13 @@ function viewLink(id: string, label: string, isShown: boolean): VNode {
   )
 }
 
-/** An attempt, or a way that failed. */
-function viewStep({ target, at, took_ms: took, outcome, reason }: Fields, index: number): VNode {
+/** A call to the platform, or a way that failed. */
+function viewStep({ at, took_ms: took, outcome, reason }: Fields, name: string): VNode {
   const { record: t, common } = texts.value
   return (
     <li>
       <div class="relay-row">
-        <strong>{target === undefined ? t.attempt(index + 1) : describeChat(textOf(target))}</strong>
+        <strong>{name}</strong>
         {outcomeMark(textOf(outcome))}
         <span class="relay-aside">
           {common.list([writeMoment(textOf(at)), ...took === undefined ? [] : [t.took(writeDuration(numberOf(took)))]])}

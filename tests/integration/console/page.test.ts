@@ -204,7 +204,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
   test('finds deliveries by text and state, and retries all that are found, such as the rest of what was partly sent', async () => {
     const { relay } = stage
     const broken = relay.simulator.fault({ fault: { kind: 'refuse' }, action: 'upload_group_file', target: '704', times: Infinity })
-    const { headers } = await relay.send({ group_id: '704', messages: [{ msg: 'both' }, { type: 'file', url: 'base64://YQ==' }] })
+    const { headers } = await relay.send({ group_id: '704', messages: [{ msg: 'both' }, ...Array.from({ length: 21 }, () => ({ type: 'file', url: 'base64://YQ==' }))] })
     const id = headers.get('x-request-id') ?? ''
     broken.remove()
     await stage.play('deliveries', async page => {
@@ -220,6 +220,11 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
     await until('the rest has arrived', async () => await stateOf(id) === 'sent')
     assert.equal(arrived('both'), 1)
+    await stage.play(`deliveries/${id}`, async page => {
+      const { data } = await read(await relay.request(`/deliveries/${id}`))
+      await page.getByText(`Call ${String(data.attempts)}`, { exact: true }).waitFor()
+      assert.equal(await page.getByText('Call 1', { exact: true }).count(), 0)
+    })
   })
 
   test('retries the chosen ones, and says of which it did not, and why', async () => {
