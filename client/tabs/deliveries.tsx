@@ -28,7 +28,7 @@ const lastId = 'g'
 /** The width at which a record opens beside the list instead of over it. */
 const wide = window.matchMedia('(min-width: 1100px)')
 
-/** The filter chips, with the states that each stands for. */
+/** The filter chips, with the states that each stands for. `queued` includes scheduled deliveries. */
 const chips = [['queued', 'sending'], ['scheduled'], ['sent'], ['failed'], ['unanswered'], ['expired']] as const
 
 const hour = 3_600_000
@@ -478,7 +478,7 @@ function viewChips(state = '', counts: Fields | undefined, onChange: (state: str
       {chips.map(states => {
         const isOn = states.every(each => chosen.includes(each))
         const others = chosen.filter(each => !states.some(own => own === each))
-        return chip(t.states[states[0]], states[0], isOn, numberFor(states), (isOn ? others : [...others, ...states]).join(','))
+        return chip(states[0] === 'queued' ? t.deliveries.waiting : t.states[states[0]], states[0], isOn, numberFor(states), (isOn ? others : [...others, ...states]).join(','))
       })}
     </div>
   )
