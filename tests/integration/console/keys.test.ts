@@ -98,6 +98,7 @@ describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
     assert.equal((await stage.relay.request('/targets/many', { method: 'PUT', body: JSON.stringify({ to }) })).status, 201)
     await stage.playAlone('keys', async page => {
       await rowOf(page, 'past').getByText('up to 30 a minute, only from 10.0.0.0/8, 192.0.2.1').waitFor()
+      assert((await page.getByRole('region', { name: 'API keys' }).boundingBox())?.height === 480, 'a long list does not push the targets away')
       const widthOf = async (name: string): Promise<number> => (await page.locator(name).first().boundingBox())?.width ?? Infinity
       const state = rowOf(page, 'past').locator('.relay-state', { hasText: 'expired' })
       const { x = Infinity, width = 0 } = await state.boundingBox() ?? {}
