@@ -1,4 +1,5 @@
 import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
+import { causes, isCauseId } from '../../src/message/causes'
 import { call, loadDeliveries, readHold, type Delivery, type Reply } from '../api'
 import { isFields, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
@@ -48,7 +49,7 @@ export const OverviewTab = defineComponent({
       now.value = {
         reply, accounts: listOf(reply.data.bots),
         closed: queues.filter(({ state }) => state === 'paused' || state === 'held').map(readQueue),
-        later: queues.filter(({ later }) => later !== undefined),
+        later: queues.filter(({ later }) => later !== undefined).sort((a, b) => textOf(a.next_at).localeCompare(textOf(b.next_at))),
         waiting: queues.reduce((sum, { waiting }) => sum + numberOf(waiting), 0),
       }
     })
@@ -243,7 +244,7 @@ function viewAccounts(accounts: readonly Fields[]): VNode {
             <span class={['relay-state', status === 'online' ? 'sent' : status === 'connecting' ? 'queued' : 'failed']}>{wordFor(t.statuses, textOf(status))}</span>
           </div>
           <div class="relay-hint">
-            {textOf(cause) && `${translate(textOf(cause))} · `}
+            {textOf(cause) && `${capital(translate(textOf(cause)))} · `}
             <time datetime={textOf(since)} title={writeMoment(textOf(since))}>
               {t.lasts(writeSpan(Date.now() - Date.parse(textOf(since))))}
             </time>
@@ -262,13 +263,14 @@ function viewClosed(queues: ClosedQueue[], resume: (queue: ClosedQueue) => unkno
       {queues.map(queue => {
         const { hold, until, waiting, bot, target } = queue
         const { cause, raw } = hold ? { cause: capital(explainHold(hold)), raw: '' } : explain(queue.reason)
+        const about = hold && isCauseId(hold.cause) ? causes[hold.cause].about : 'unknown'
         const name = describeTarget(target, bot)
         return (
           <li key={queue.id}>
             <div class="relay-grow">
               <div class="relay-row">
                 <strong>{viewTarget(target, bot)}</strong>
-                <span class="relay-chip doubt">{until === '' ? t.untilOpen : <Countdown until={until} />}</span>
+                <span class="relay-chip doubt">{until === '' ? wordFor(t.ends, about) : <Countdown until={until} />}</span>
               </div>
               <div title={raw || undefined}>
                 {cause || t.paused}

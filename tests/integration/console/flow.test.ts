@@ -90,9 +90,13 @@ describe('on the page, when and by which way messages leave', { skip, timeout: 3
   test('is told of what waits for its time', async () => {
     const night = await send({ to: 'night', msg: 'Backup done' })
     const later = await send({ to: 'group:123456', msg: 'Release at ten', send_at: 3600 })
+    const sooner = await send({ to: 'group:654321', msg: 'Standup', send_at: 600 })
     await stage.play('overview', async page => {
       await page.getByRole('heading', { name: 'Waiting for their time' }).waitFor()
-      await page.getByText('2 messages, next at').waitFor()
+      const waiting = page.locator('.relay-section', { hasText: 'Waiting for their time' }).getByRole('listitem')
+      await waiting.getByText('2 messages, next at').waitFor()
+      assert.match(await waiting.first().innerText(), /group:654321/)
+      await stage.relay.request(`/deliveries/${sooner}`, { method: 'DELETE' })
       assert.deepEqual(await stage.violations(page), [])
       await open(page, '')
       await page.getByRole('button', { name: 'Scheduled', exact: true }).click()

@@ -15,7 +15,7 @@ const places = {
 
 describe('the page', { skip, timeout: 300_000 }, () => {
   const stage = useStage({
-    targets: { ops: 'group:123456', oncall: ['group:123456', 'discord:group:9'] },
+    targets: { ops: 'group:123456', hook: { first: ['http://127.0.0.1:9/'] }, oncall: ['group:123456', 'discord:group:9'] },
     keys: [{ name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] }],
   })
 
@@ -39,9 +39,9 @@ describe('the page', { skip, timeout: 300_000 }, () => {
   }
 
   /** Accepts messages that wait. */
-  function accept(group: string, ...texts: string[]): Promise<string[]> {
+  function accept(to: string, ...texts: string[]): Promise<string[]> {
     return Promise.all(texts.map(async msg => {
-      const body = JSON.stringify({ group_id: group, msg })
+      const body = JSON.stringify({ to, msg })
       const { status, headers } = await stage.relay.request('/webhook', { method: 'POST', body, headers: { prefer: 'respond-async' } })
       assert.equal(status, 202)
       return headers.get('x-request-id') ?? ''
@@ -56,7 +56,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     const gone = simulator.fault({ fault: { kind: 'not-member' }, target: group, times: Infinity })
     for (let count = 0; count < 5; count++) await send(group, 'x')
     gone.remove()
-    return accept(group, ...texts)
+    return accept(`group:${group}`, ...texts)
   }
 
   /** Clicks a button, and answers the question that comes with no, then with yes. */
@@ -133,13 +133,16 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     await pause('654321')
     simulator.mute('655', true)
     await send('655', 'x')
-    const [id] = await accept('655', 'held')
+    const [id] = await accept('group:655', 'held')
     await stage.play('overview', async page => {
       await page.getByText('Needs attention').waitFor()
       await page.locator('.relay-closed li', { hasText: '654321' }).getByText(/^resumes in \d+ s$/).waitFor()
       await page.locator('.relay-closed li', { hasText: '655' }).getByText('The bot is muted in this group').waitFor()
       await page.getByRole('link', { name: /^Waiting 1 oldest/ }).waitFor()
       assert.deepEqual(await stage.violations(page), [])
+      const [way] = await accept('hook', 'to a hook')
+      await page.locator('.relay-closed li', { hasText: 'hook: Way 1' }).getByText('until it can be reached').waitFor()
+      await stage.relay.request(`/deliveries/${way}`, { method: 'DELETE' })
     })
     await stage.playAlone(`deliveries/${id}`, async page => {
       await page.getByText(/^暂不发送：机器人在该群被禁言/).waitFor()
