@@ -51,6 +51,5 @@ export const messageBox: {
     confirmButtonClass?: string
     customClass?: string
     showClose?: boolean
-    autofocus?: boolean
   }) => Promise<unknown>
 }

@@ -1,18 +1,15 @@
 import { defineComponent, shallowRef, type PropType, type VNode } from 'vue'
 import { numberOf, textOf, type Fields } from '../fields'
-import { locale, texts, writeNumber } from '../texts'
-
-/** The numbers of deliveries that ended in an hour or on a day, by outcome. */
-export interface Bar {
-  /** The begin and end of the period, in milliseconds since the epoch. */
-  from: number
-  until: number
-  sent: number
-  failed: number
-  unanswered: number
-}
+import { format, texts, writeNumber } from '../texts'
 
 const kinds = ['sent', 'unanswered', 'failed'] as const
+
+/** Numbers of deliveries, by outcome. */
+export type Counts = Record<typeof kinds[number], number>
+
+/** The deliveries that ended in an hour or on a day: `from` and `until` are in milliseconds since the epoch. */
+export interface Bar extends Counts { from: number, until: number }
+
 const hour = 3_600_000
 
 export function readHour(fields: Fields): Bar {
@@ -26,11 +23,11 @@ export function readDay(fields: Fields): Bar {
   return { from: new Date(year, month - 1, day).getTime(), until: new Date(year, month - 1, day + 1).getTime(), ...readCounts(fields) }
 }
 
-function readCounts({ sent, failed, unanswered, expired }: Fields): Pick<Bar, typeof kinds[number]> {
+function readCounts({ sent, failed, unanswered, expired }: Fields): Counts {
   return { sent: numberOf(sent), failed: numberOf(failed) + numberOf(expired), unanswered: numberOf(unanswered) }
 }
 
-export function totalOf({ sent, failed, unanswered }: Pick<Bar, typeof kinds[number]>): number {
+export function totalOf({ sent, failed, unanswered }: Counts): number {
   return sent + failed + unanswered
 }
 
@@ -145,8 +142,4 @@ function shortName(bar: Bar): string {
 function longName(bar: Bar): string {
   if (!isHour(bar)) return format(bar.from, { weekday: 'short', month: 'short', day: 'numeric' })
   return `${format(bar.from, { hour: '2-digit', minute: '2-digit' })} – ${format(bar.until, { hour: '2-digit', minute: '2-digit' })}`
-}
-
-function format(time: number, options: Intl.DateTimeFormatOptions): string {
-  return new Intl.DateTimeFormat(locale.value, { ...options, hourCycle: 'h23' }).format(time)
 }

@@ -39,7 +39,7 @@ export const CopyButton = defineComponent({
       const label = props.label || copy
       return (
         <span class="relay-copy">
-          {button(label, act, { ...props.describes && { describes: `${label}: ${props.describes}` } })}
+          {button(label, act, { ...props.describes && { describes: texts.value.common.pair(label, props.describes) } })}
           <span class="relay-copied" role="status">{isDone.value ? copied : ''}</span>
         </span>
       )

@@ -4,7 +4,7 @@ import { call, loadDeliveries, readHold, type Delivery, type Reply } from '../ap
 import { isFields, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
 import { notice, reasonOf, section, stateMark } from '../parts/basics'
-import { readDay, readHour, totalOf, TrafficChart, type Bar } from '../parts/chart'
+import { readDay, readHour, totalOf, TrafficChart, type Bar, type Counts } from '../parts/chart'
 import { bind, button, choice, confirm, say } from '../parts/elements'
 import { summarize } from '../parts/items'
 import { describeTarget, viewTarget } from '../parts/target'
@@ -179,12 +179,10 @@ function viewNumbers(hours: Bar[] | undefined, { waiting, reply }: Now): VNode {
   )
 }
 
-function sumOf(bars: readonly Bar[]): Pick<Bar, 'sent' | 'failed' | 'unanswered'> {
-  const sum = (kind: 'sent' | 'failed' | 'unanswered'): number => bars.reduce((total, bar) => total + bar[kind], 0)
+function sumOf(bars: readonly Bar[]): Counts {
+  const sum = (kind: keyof Counts): number => bars.reduce((total, bar) => total + bar[kind], 0)
   return { sent: sum('sent'), failed: sum('failed'), unanswered: sum('unanswered') }
 }
-
-type Counts = ReturnType<typeof sumOf>
 
 /** The percentage of deliveries that arrived. */
 function shareOf(counts: Counts): number | undefined {

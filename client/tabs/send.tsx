@@ -118,7 +118,7 @@ export const SendTab = defineComponent({
                     {attachments.value.map(each => (
                       <li>
                         <span class="relay-said">{texts.value.common.list([each.file.name, writeSize(each.file.size)])}</span>
-                        {button(t.removeShort, () => remove(each), { look: 'small', describes: t.remove(each.file.name) })}
+                        {button(t.remove, () => remove(each), { look: 'small', describes: texts.value.common.pair(t.remove, each.file.name) })}
                       </li>
                     ))}
                   </ul>

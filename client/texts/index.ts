@@ -59,7 +59,8 @@ export function zone(date = new Date()): string {
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? 'UTC'
 }
 
-function format(date: Date, options: Intl.DateTimeFormatOptions): string {
+/** A moment in the language of the page, by the 24-hour clock. */
+export function format(date: Date | number, options: Intl.DateTimeFormatOptions): string {
   return new Intl.DateTimeFormat(locale.value, { ...options, hourCycle: 'h23' }).format(date)
 }
 
