@@ -296,13 +296,16 @@ export class Core {
   /** The start of the period of the last digest. */
   digestSince: number | undefined
   relay: Relay
+  private readonly changes: Changes
 
-  constructor(private readonly changes: Changes = {}) {
+  constructor({ fates = [], ...changes }: Changes & { fates?: readonly Fate[] } = {}) {
+    this.changes = changes
+    this.port.fates.push(...fates)
     this.relay = this.start()
   }
 
   /** A core whose relay has taken over its journal. */
-  static async ready(changes?: Changes): Promise<Core> {
+  static async ready(changes?: ConstructorParameters<typeof Core>[0]): Promise<Core> {
     const core = new Core(changes)
     await core.run()
     return core
@@ -367,6 +370,8 @@ export class Core {
     return this.submit(text, { deferred: { wait: 0 }, ...more })
   }
 
+  /** Runs for this long. The arguments behind the time are submissions that have just been made. */
+  run(ms?: number, ...submitted: readonly Promise<Submitted>[]): Promise<void>
   run(ms = 0): Promise<void> {
     return this.clock.run(ms)
   }

@@ -109,8 +109,7 @@ describe('a message that', () => {
       const [state, calls, arrived] = deferred
       test(`${what}: accepted for later, it is ${state} after ${calls} calls`, async () => {
         const { core, more } = start()
-        void core.later('x', more)
-        await core.run(600_000)
+        await core.run(600_000, core.later('x', more))
         assert.deepEqual([core.states, core.called.length, core.port.texts.length], [[state], calls, arrived])
       })
     }
@@ -120,13 +119,11 @@ describe('a message that', () => {
     const core = new Core({ retryUnanswered: false })
     core.port.hasHistory = false
     core.port.fates.push({ arrives: 50_000, answered: 50_000 })
-    void core.submit('x', { key: 'k' })
-    await core.run(40_000)
+    await core.run(40_000, core.submit('x', { key: 'k' }))
     assert.deepEqual([core.log, core.states], [['x unanswered'], ['unanswered']])
     await core.run(20_000)
     assert.deepEqual(core.states, ['sent'])
-    void core.submit('x', { key: 'k' })
-    await core.run()
+    await core.run(0, core.submit('x', { key: 'k' }))
     assert.equal(core.log[1], 'x replay sent')
   })
 
@@ -139,14 +136,12 @@ describe('a message that', () => {
       return items(id)
     }
     core.port.fates.push(fates.silent)
-    void core.submit('x')
-    await core.run(400_000)
+    await core.run(400_000, core.submit('x'))
     assert.equal(reads.length, 3)
   })
 
   test('went unanswered is looked for after a reload as well, where nothing lasts', async () => {
-    const core = new Core({ retries: 0, isDurable: false })
-    core.port.fates.push(fates.lost)
+    const core = new Core({ retries: 0, isDurable: false, fates: [fates.lost] })
     core.port.isHistorySilent = true
     const submitted = core.submit('x')
     await core.run(40_000)
@@ -160,10 +155,8 @@ describe('a message that', () => {
   })
 
   test('was leaving when the connection was lost is looked for when it is back', async () => {
-    const core = new Core()
-    core.port.fates.push(lost)
-    void core.submit('x')
-    await core.run(1_000)
+    const core = new Core({ fates: [lost] })
+    await core.run(1_000, core.submit('x'))
     core.port.online = false
     await core.run(3_000)
     core.port.online = true
@@ -172,16 +165,13 @@ describe('a message that', () => {
   })
 
   test('is found where an equal one before it was refused and not called again', async () => {
-    const core = new Core()
-    core.port.fates.push(refused, lost)
-    void core.submit('x', { key: 'k' })
-    await core.run(5)
+    const core = new Core({ fates: [refused, lost] })
+    await core.run(5, core.submit('x', { key: 'k' }))
     core.journal.isAway = true
     await core.run(1_000)
     core.journal.isAway = false
     await core.run(10_000)
-    void core.submit('x', { key: 'l' })
-    await core.run(100_000)
+    await core.run(100_000, core.submit('x', { key: 'l' }))
     assert.deepEqual([core.log, core.called], [['x unsent', 'x sent'], ['x', 'x']])
   })
 
@@ -190,11 +180,8 @@ describe('a message that', () => {
     ['a file steps aside', { items: [{ type: 'file', link }] }, ['file', 'next']],
   ] as const) {
     test(`was accepted for later and is not answered: ${what}`, async () => {
-      const core = new Core()
-      core.port.fates.push(silent)
-      void core.later('x', more)
-      void core.later('next')
-      await core.run(60_000)
+      const core = new Core({ fates: [silent] })
+      await core.run(60_000, core.later('x', more), core.later('next'))
       assert.deepEqual(core.called, order)
     })
   }
@@ -219,19 +206,15 @@ describe('a message that', () => {
   })
 
   test('was refused as a whole goes once more item by item', async () => {
-    const core = new Core({ retries: 0 })
-    core.port.fates.push(refused, fates.sent, refused)
-    void core.submit('x', { mode: 'batch', items: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] })
-    await core.run(1_000)
+    const core = new Core({ retries: 0, fates: [refused, fates.sent, refused] })
+    await core.run(1_000, core.submit('x', { mode: 'batch', items: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] }))
     assert.deepEqual([core.called, core.log], [['a+b', 'a', 'b'], ['x sent,refused']])
   })
 
   for (const [what, left] of [['a caller waited for', { key: 'k' }], ['was accepted for later', { deferred: { wait: 0 } }]] as const) {
     test(`${what} and was leaving at a stop is found by the next relay, and not called again`, async () => {
-      const core = new Core()
-      core.port.fates.push(lost)
-      void core.submit('x', left)
-      await core.run(1_000)
+      const core = new Core({ fates: [lost] })
+      await core.run(1_000, core.submit('x', left))
       core.relay.end()
       const finished = core.relay.ended
       await core.run(1_000)

@@ -37,8 +37,7 @@ describe('a long text', () => {
     const core = await Core.ready({ longText: 'divide' })
     core.port.online = false
     const id = '01a1f888-5efd-759b-8a19-306f0428960e'
-    void core.submit('log', { id, items: [text] })
-    await core.run(10)
+    await core.run(10, core.submit('log', { id, items: [text] }))
     assert.deepEqual([core.states, core.called], [['failed'], []])
     core.port.online = true
     await core.relay.retry(id, () => undefined)
@@ -122,9 +121,7 @@ describe('a divided text', () => {
   test('leaves in order, with other texts where there is room, and has one result for each part', async () => {
     const core = divided()
     const items = [{ type: 'text', text: 'start' }, { type: 'text', text: log }, { type: 'text', text: 'end' }] as const
-    void core.submit('batch', { mode: 'batch', items })
-    void core.submit('after')
-    await core.run(1000)
+    await core.run(1000, core.submit('batch', { mode: 'batch', items }), core.submit('after'))
     assert.deepEqual(core.called.map(text => text.slice(0, 11).replace('\n', ' ')), [
       'start+(1/6)', '(2/6) line ', '(3/6) line ', '(4/6) line ', '(5/6) line ', '(6/6) line ', 'after',
     ])
@@ -159,10 +156,8 @@ describe('a divided text', () => {
   test('that came with a key is repeated by it only as far as it has not arrived', async () => {
     const core = divided({ isDurable: false, retries: 0, retryUnanswered: false })
     core.port.fates.push(fates.sent, fates.silent)
-    void core.submit(log, { key: 'k' })
-    await core.run(60_000)
-    void core.submit(log, { key: 'k' })
-    await core.run(60_000)
+    await core.run(60_000, core.submit(log, { key: 'k' }))
+    await core.run(60_000, core.submit(log, { key: 'k' }))
     assert.deepEqual([core.port.texts.length, core.called.length], [6, 7])
     assert.deepEqual(core.log.map(entry => entry.slice(log.length + 1)), ['sent,unanswered,sent,sent,sent,sent', 'sent,sent,sent,sent,sent,sent'])
   })

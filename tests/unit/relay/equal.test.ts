@@ -17,10 +17,7 @@ for (const [kind, item] of Object.entries(kinds)) {
 
   /** Sends one after another. */
   const send = async (core: Core, ...keys: (string | undefined)[]): Promise<void> => {
-    for (const key of keys) {
-      void core.submit('equal', { ...more, ...key !== undefined && { key } })
-      await core.run(100)
-    }
+    for (const key of keys) await core.run(100, core.submit('equal', { ...more, ...key !== undefined && { key } }))
   }
 
   /** Sends something of which nothing arrives. */
@@ -50,10 +47,7 @@ for (const [kind, item] of Object.entries(kinds)) {
       const core = new Core(options)
       await lose(core)
       await send(core, 'a', undefined)
-      for (const index of many) {
-        void core.submit(`other ${index}`)
-        await core.run(100)
-      }
+      for (const index of many) await core.run(100, core.submit(`other ${index}`))
       await askAgain(core, 2)
     })
 
@@ -68,11 +62,9 @@ for (const [kind, item] of Object.entries(kinds)) {
       const core = new Core(options)
       await lose(core)
       await send(core, 'a')
-      void core.later('equal', more)
-      await core.run(100)
+      await core.run(100, core.later('equal', more))
       core.port.fates.push(fates.lost)
-      void core.submit('killed', { ...more, key: 'killed' })
-      await core.run(100)
+      await core.run(100, core.submit('killed', { ...more, key: 'killed' }))
       core.restart()
       await core.run(minute)
       await askAgain(core, 3)
@@ -83,8 +75,7 @@ for (const [kind, item] of Object.entries(kinds)) {
       await send(core, undefined)
       core.port.fates.push(fates.lost)
       core.port.isHistorySilent = true
-      void core.submit('found', { ...more, key: 'found' })
-      await core.run(15_000)
+      await core.run(15_000, core.submit('found', { ...more, key: 'found' }))
       assert.equal(core.log.at(-1), 'found unanswered')
       await send(core, 'a')
       core.port.isHistorySilent = false

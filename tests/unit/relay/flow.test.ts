@@ -27,18 +27,14 @@ function statesOf(core: Core, ...texts: string[]): (string | undefined)[] {
 /** Sends three messages for later: the first leaves at once, and the others wait for their digest. */
 async function three(core: Core): Promise<void> {
   await core.run()
-  for (const text of ['0', '1', '2']) {
-    void core.later(text, { policy: digest })
-    await core.run(20)
-  }
+  for (const text of ['0', '1', '2']) await core.run(20, core.later(text, { policy: digest }))
 }
 
 describe('quiet hours', () => {
   test('keep what comes while the bot is offline', async () => {
     const core = await Core.ready()
     core.port.online = false
-    void core.submit('night', { policy: quietIn(core) })
-    await core.run(10)
+    await core.run(10, core.submit('night', { policy: quietIn(core) }))
     assert.deepEqual(core.states, ['queued'])
   })
 
@@ -91,8 +87,7 @@ describe('quiet hours', () => {
     for (const text of ['4', '5', '6']) void core.later(text, { sendAt: { at: core.clock.wall() + 5 * hour, written: '' } })
     await core.run(100)
     assert.deepEqual(core.log.toSorted(), ['1 accepted', '2 accepted', '3 queue-full 1', '4 queue-full 1', '5 queue-full 1', '6 queue-full 1'])
-    void core.submit('now')
-    await core.run(100)
+    await core.run(100, core.submit('now'))
     assert.equal(core.log.at(-1), 'now sent')
   })
 
@@ -129,8 +124,7 @@ describe('what is ordered for later', () => {
     void core.submit('later', more)
     await core.run(3 * hour)
     core.clock.step(22 * hour)
-    void core.submit('later', more)
-    await core.run(100)
+    await core.run(100, core.submit('later', more))
     assert.deepEqual([core.called, core.log], [['later'], ['later accepted', 'later replay sent']])
   })
 
@@ -177,8 +171,7 @@ describe('what is ordered for later', () => {
 
   test('is not refused for good while a database is only not there yet', async () => {
     const core = new Core({ isDurable: false, isStandIn: true })
-    void core.submit('x', { sendAt: { at: core.clock.wall() + hour, written: 'x' } })
-    await core.run(100)
+    await core.run(100, core.submit('x', { sendAt: { at: core.clock.wall() + hour, written: 'x' } }))
     assert.deepEqual(core.log, ['x store-down'])
   })
 
@@ -210,8 +203,7 @@ describe('a digest', () => {
 
   test('takes what comes while the first message is leaving, and does not wait where that does not arrive', async () => {
     for (const [fate, left] of [[{ arrives: 300, answered: 300 }, 30_300], [fates.refused, 10]] as const) {
-      const core = new Core({ retries: 0 })
-      core.port.fates.push(fate)
+      const core = new Core({ retries: 0, fates: [fate] })
       for (const text of ['0', '1', '2']) void core.submit(text, { policy: digest })
       await core.run(minute)
       assert.deepEqual([core.called, core.port.calls.at(-1)?.at], [['0', '2, 1 (1), 2 (1)'], left])
@@ -221,14 +213,8 @@ describe('a digest', () => {
   test('waits for its own time where the same chat has a shorter one by another name, and for that of no other', async () => {
     const core = await Core.ready()
     const builds = { name: 'builds', digest: 2 * minute }
-    for (const text of ['build 1', 'build 2']) {
-      void core.later(text, { policy: builds })
-      await core.run(100)
-    }
-    for (let count = 0; count < 20; count++) {
-      void core.later(`alarm ${count}`, { policy: digest })
-      await core.run(10_000)
-    }
+    for (const text of ['build 1', 'build 2']) await core.run(100, core.later(text, { policy: builds }))
+    for (let count = 0; count < 20; count++) await core.run(10_000, core.later(`alarm ${count}`, { policy: digest }))
     assert.deepEqual(core.called.slice(0, 2), ['build 1', 'alarm 0'])
     const [, late] = core.port.calls.filter(({ text }) => text.includes('build'))
     assert.deepEqual([late?.text.includes('build 2'), Math.round((late?.at ?? 0) / minute)], [true, 2])
@@ -237,8 +223,7 @@ describe('a digest', () => {
   test('takes no pictures, which wait for none', async () => {
     const core = await Core.ready()
     const picture = { items: [{ type: 'image', link: { kind: 'remote', url: 'http://x/a' } }] } as const
-    void core.later('0', { policy: digest })
-    await core.run(100)
+    await core.run(100, core.later('0', { policy: digest }))
     for (const [text, more] of [['1', {}], ['2', {}], ['', picture], ['', picture], ['3', {}]] as const) void core.later(text, { policy: digest, ...more })
     await core.run(100)
     assert.deepEqual(core.called, ['0', 'image', 'image'])
@@ -249,8 +234,7 @@ describe('a digest', () => {
   test('has all lines of each text, in one', async () => {
     const core = await Core.ready()
     for (const text of ['0', 'InstanceDown\n  db-1\r\n\nunreachable\n', `InstanceDown\n${'y'.repeat(200)}`]) {
-      void core.later(text, { policy: digest })
-      await core.run(100)
+      await core.run(100, core.later(text, { policy: digest }))
     }
     await core.run(minute)
     assert.equal(core.called.at(-1), `2, InstanceDown · db-1 · unreachable (1), InstanceDown · ${'y'.repeat(184)}… (1)`)
@@ -270,10 +254,7 @@ describe('a digest', () => {
     const at = core.clock.wall() + hour
     void core.later('ordered', { policy: digest, sendAt: { at, written: '' } })
     await core.run(hour - 10_000)
-    for (const text of ['0', '1']) {
-      void core.later(text, { policy: digest })
-      await core.run(9_000)
-    }
+    for (const text of ['0', '1']) await core.run(9_000, core.later(text, { policy: digest }))
     await core.run(minute)
     assert.deepEqual([core.called, core.digestSince], [['0', '2, ordered (1), 1 (1)'], at - 1_000])
   })
@@ -281,10 +262,7 @@ describe('a digest', () => {
   test('is no longer than a message of its platform, and counts the rest', async () => {
     const core = await Core.ready()
     core.port.longestText = 682
-    for (let count = 0; count < 10; count++) {
-      void core.later('x'.repeat(100), { policy: digest })
-      await core.run(100)
-    }
+    for (let count = 0; count < 10; count++) await core.run(100, core.later('x'.repeat(100), { policy: digest }))
     await core.run(minute)
     assert.deepEqual([core.called.length, core.called[1]?.match(/x+/g)?.length], [2, 4])
     assert.equal([...core.journal.rows.values()].filter(({ delivery: { flow } }) => flow.digest?.shown === false).length, 5)
@@ -292,21 +270,15 @@ describe('a digest', () => {
 
   test('is refused to a caller where nothing lasts', async () => {
     const core = await Core.ready({ isDurable: false })
-    void core.submit('1', { policy: digest })
-    await core.run(100)
-    void core.submit('2', { policy: digest })
-    await core.run(100)
+    await core.run(100, core.submit('1', { policy: digest }))
+    await core.run(100, core.submit('2', { policy: digest }))
     assert.deepEqual(core.log, ['1 sent', '2 unsent 30'])
   })
 
   for (const [when, wait] of [['before its call', 29_000], ['during its call', 30_150], ['after it', 31_000]] as const) {
     test(`is neither lost nor doubled where the process is killed ${when}`, async () => {
-      const core = await Core.ready()
-      core.port.fates.push(fates.sent, { arrives: 0, answered: 500 })
-      for (const text of ['0', '1', '2', '3']) {
-        void core.later(text, { policy: digest })
-        await core.run(10)
-      }
+      const core = await Core.ready({ fates: [fates.sent, { arrives: 0, answered: 500 }] })
+      for (const text of ['0', '1', '2', '3']) await core.run(10, core.later(text, { policy: digest }))
       await core.run(wait - 40)
       core.restart()
       await core.run(3 * minute)
@@ -361,8 +333,7 @@ describe('a digest', () => {
   })
 
   test('that goes unanswered leaves its members unanswered, until it is found', async () => {
-    const core = new Core({ retries: 0 })
-    core.port.fates.push(fates.sent, { arrives: 25_000 })
+    const core = new Core({ retries: 0, fates: [fates.sent, { arrives: 25_000 }] })
     await three(core)
     await core.run(53_000)
     assert.deepEqual(statesOf(core, '1', '2'), ['unanswered', 'unanswered'])
@@ -377,8 +348,7 @@ describe('a digest', () => {
     const core = await Core.ready()
     const { clock, journal } = core
     for (const [text, more] of [['0', {}], ['1', {}], ['2', { expiresIn: 32_000 }], ['3', {}]] as const) {
-      void core.later(text, { policy: digest, ...more })
-      await core.run(10)
+      await core.run(10, core.later(text, { policy: digest, ...more }))
     }
     const items = journal.items.bind(journal)
     journal.items = async id => {
@@ -394,16 +364,14 @@ describe('a digest', () => {
   })
 
   test('that is refused for its content lets each member leave alone', async () => {
-    const core = new Core({ retries: 0 })
-    core.port.fates.push(fates.sent, fates.refused)
+    const core = new Core({ retries: 0, fates: [fates.sent, fates.refused] })
     await three(core)
     await core.run(minute)
     assert.deepEqual(core.port.texts, ['0', '1', '2'])
   })
 
   test('that meets a chat that is gone fails its members, and only they are sent again', async () => {
-    const core = new Core({ retries: 0 })
-    core.port.fates.push(fates.sent, fates.removed)
+    const core = new Core({ retries: 0, fates: [fates.sent, fates.removed] })
     await three(core)
     await core.run(minute)
     const failed = [...core.journal.rows.values()].flatMap(({ delivery }) => delivery.state === 'failed' ? [delivery] : [])
@@ -414,8 +382,7 @@ describe('a digest', () => {
   })
 
   test('that meets a closed chat gives its members back, and takes more of them the next time', async () => {
-    const core = new Core()
-    core.port.fates.push(fates.sent, fates.muted)
+    const core = new Core({ fates: [fates.sent, fates.muted] })
     await three(core)
     await core.run(31_000)
     assert.deepEqual(core.relay.lanes().map(({ state, waiting }) => [state, waiting]), [['held', 2]])
@@ -428,8 +395,7 @@ describe('a digest', () => {
 describe('a digest that cannot leave', () => {
   test('is made again a second later, and not at once', async () => {
     const core = await Core.ready()
-    void core.later('0', { policy: digest })
-    await core.run(20)
+    await core.run(20, core.later('0', { policy: digest }))
     core.port.fates.push(...Array.from({ length: 100 }, () => ({ answered: 5, error: new SendError('unsent') })))
     for (const text of ['1', '2']) void core.later(text, { policy: digest })
     await core.run(30_000)
@@ -440,8 +406,7 @@ describe('a digest that cannot leave', () => {
   })
 
   test('loses none of its members where the database does not answer', async () => {
-    const core = new Core()
-    core.port.fates.push(fates.sent, { answered: 1_000, error: fates.muted.error })
+    const core = new Core({ fates: [fates.sent, { answered: 1_000, error: fates.muted.error }] })
     await three(core)
     await core.run(30_000)
     assert.equal(core.called.length, 2)
@@ -455,8 +420,7 @@ describe('a digest that cannot leave', () => {
   })
 
   test('fails its members, which ended unanswered before, and lets them be sent again', async () => {
-    const core = new Core({ retries: 1 })
-    core.port.fates.push(fates.sent, fates.silent, fates.refused)
+    const core = new Core({ retries: 1, fates: [fates.sent, fates.silent, fates.refused] })
     await three(core)
     core.port.isHistorySilent = true
     core.port.retriesUnanswered = false
@@ -471,8 +435,7 @@ describe('a digest that cannot leave', () => {
   })
 
   test('stays one where its members have ended unanswered', async () => {
-    const core = new Core()
-    core.port.fates.push(fates.sent, fates.silent, fates.muted)
+    const core = new Core({ fates: [fates.sent, fates.silent, fates.muted] })
     await three(core)
     core.port.isHistorySilent = true
     core.port.retriesUnanswered = false
@@ -509,8 +472,7 @@ describe('a backlog', () => {
       if (failures === 0) core.port.tellOfChat({ cause: 'muted', until: null })
       for (let count = 0; count < failures; count++) {
         core.port.fates.push(fates.removed)
-        void core.later('gone', { door })
-        await core.run(100)
+        await core.run(100, core.later('gone', { door }))
       }
       for (const text of ['1', '2', '3', '4', '5', '6']) void core.later(text, { door })
       await core.run(20_000)
@@ -545,10 +507,7 @@ describe('a backlog', () => {
   test('is one of what failed and is sent again as well', async () => {
     const core = await Core.ready({ retries: 0, pauseAfter: 100 })
     for (let count = 0; count < 8; count++) core.port.fates.push(fates.refused)
-    for (const text of ['1', '2', '3', '4', '5', '6', '7', '8']) {
-      void core.later(text, { door })
-      await core.run(100)
-    }
+    for (const text of ['1', '2', '3', '4', '5', '6', '7', '8']) await core.run(100, core.later(text, { door }))
     const ids = [...core.journal.rows.keys()]
     core.port.fates.push({ arrives: 500, answered: 500 })
     for (const id of ids) {

@@ -19,8 +19,7 @@ const times = (core: Core): number[] => core.port.calls.map(({ at }) => Math.rou
 
 describe('a chat that is closed for a while', () => {
   test('loses nothing that was accepted for later, and keeps its order', async () => {
-    const core = new Core()
-    core.port.fates.push(muted, muted)
+    const core = new Core({ fates: [muted, muted] })
     for (const text of ['1', '2', '3']) void core.later(text)
     await core.run(2 * minute)
     assert.deepEqual([deferred(core), core.called], [['queued', 'queued', 'queued'], ['1', '1']])
@@ -32,8 +31,7 @@ describe('a chat that is closed for a while', () => {
   })
 
   test('tries the head after 1, 2, 4, 8 and then every 15 minutes where nobody can tell', async () => {
-    const core = new Core()
-    core.port.fates.push(...Array.from({ length: 7 }, () => muted))
+    const core = new Core({ fates: [...Array.from({ length: 7 }, () => muted)] })
     void core.later('x')
     await core.run(75 * minute)
     assert.deepEqual(times(core), [0, 1, 3, 7, 15, 30, 45, 60])
@@ -41,30 +39,23 @@ describe('a chat that is closed for a while', () => {
   })
 
   test('refuses the caller whose call found out, and every later one without a call, until a try is due', async () => {
-    const core = new Core()
-    core.port.fates.push(muted)
-    void core.submit('first')
-    void core.submit('behind')
-    await core.run(100)
+    const core = new Core({ fates: [muted] })
+    await core.run(100, core.submit('first'), core.submit('behind'))
     void core.submit('later')
     await core.run(minute - 1000)
     assert.deepEqual([core.log.sort(), core.called], [['behind unsent 60', 'first refused', 'later unsent 60'], ['first']])
     await core.run(1000)
-    void core.submit('again')
-    await core.run(100)
+    await core.run(100, core.submit('again'))
     assert.deepEqual([core.log.at(-1), core.called], ['again sent', ['first', 'again']])
   })
 
   test('waits until the platform says that it is over, however long', async () => {
-    const core = new Core()
-    core.port.fates.push(muted)
-    void core.later('x')
-    await core.run(1000)
+    const core = new Core({ fates: [muted] })
+    await core.run(1000, core.later('x'))
     core.port.chat = { cause: 'muted', until: core.clock.wall() + 40 * minute }
     await core.run(39 * minute)
     assert.deepEqual([times(core), deferred(core)], [[0], ['queued']])
-    void core.submit('caller')
-    await core.run(100)
+    await core.run(100, core.submit('caller'))
     assert.equal(core.log.at(-1), 'caller unsent 60')
     core.port.chat = 'open'
     await core.run(2 * minute)
@@ -72,11 +63,9 @@ describe('a chat that is closed for a while', () => {
   })
 
   test('is asked at once until when it takes nothing, where the platform can tell', async () => {
-    const core = new Core()
-    core.port.fates.push(muted)
+    const core = new Core({ fates: [muted] })
     core.port.chat = { cause: 'all-muted', until: core.clock.wall() + 0.5 * minute }
-    void core.later('x')
-    await core.run(100)
+    await core.run(100, core.later('x'))
     assert.deepEqual(core.relay.lanes()[0]?.block, {
       state: 'held', cause: 'all-muted', reason: 'everybody is muted in this group', since: core.clock.wall() - 90, until: core.port.chat.until,
     })
@@ -86,8 +75,7 @@ describe('a chat that is closed for a while', () => {
   })
 
   test('is not asked any more once it refused after it was said to be open', async () => {
-    const core = new Core()
-    core.port.fates.push(muted, muted, muted)
+    const core = new Core({ fates: [muted, muted, muted] })
     core.port.chat = 'open'
     void core.later('x')
     await core.run(8 * minute)
@@ -97,9 +85,7 @@ describe('a chat that is closed for a while', () => {
   test('is held and released at once when the platform reports it', async () => {
     const core = await Core.ready()
     core.port.tellOfChat({ cause: 'all-muted', until: null })
-    void core.later('x')
-    void core.submit('caller')
-    await core.run(1000)
+    await core.run(1000, core.later('x'), core.submit('caller'))
     assert.deepEqual([core.called, core.log], [[], ['caller unsent 60', 'x accepted']])
     core.port.tellOfChat('open')
     await core.run(100)
@@ -110,34 +96,27 @@ describe('a chat that is closed for a while', () => {
     const core = await Core.ready()
     core.port.tellOfChat({ cause: 'all-muted', until: null })
     assert.deepEqual(core.relay.lanes(), [])
-    void core.submit('caller')
-    await core.run(100)
+    await core.run(100, core.submit('caller'))
     assert.deepEqual(core.relay.lanes().map(({ state, waiting }) => [state, waiting]), [['held', 0]])
   })
 
   test('is held also where an earlier call of the message is still unanswered', async () => {
-    const core = new Core({ retries: 1 })
-    core.port.fates.push({ answered: 10, error: new SendError('unanswered') }, muted)
+    const core = new Core({ retries: 1, fates: [{ answered: 10, error: new SendError('unanswered') }, muted] })
     core.port.hasHistory = false
-    void core.submit('a')
-    await core.run(10_000)
-    void core.submit('b')
-    await core.run(100)
+    await core.run(10_000, core.submit('a'))
+    await core.run(100, core.submit('b'))
     assert.deepEqual([core.log.map(line => line.slice(0, 8)), core.called], [['a unansw', 'b unsent'], ['a', 'a']])
   })
 
   test('ends a batch whose refused message may have arrived by an earlier call', async () => {
-    const core = new Core({ retries: 1 })
-    core.port.fates.push({ answered: 10, error: new SendError('unanswered') }, muted)
+    const core = new Core({ retries: 1, fates: [{ answered: 10, error: new SendError('unanswered') }, muted] })
     core.port.hasHistory = false
-    void core.submit('batch', { mode: 'batch', items: [{ type: 'text', text: 'a' }, file] })
-    await core.run(10_000)
+    await core.run(10_000, core.submit('batch', { mode: 'batch', items: [{ type: 'text', text: 'a' }, file] }))
     assert.deepEqual([core.log, core.called], [['batch unanswered,refused'], ['a', 'a']])
   })
 
   test('leaves the rest of a batch unanswered where an earlier call may have brought it', async () => {
-    const core = new Core({ retries: 0 })
-    core.port.fates.push(silent, silent, muted)
+    const core = new Core({ retries: 0, fates: [silent, silent, muted] })
     core.port.hasHistory = false
     const [reply, a, b] = [{ type: 'reply', messageId: '1' }, { type: 'text', text: 'a' }, { type: 'text', text: 'b' }] as const
     void core.later('batch', { mode: 'batch', items: [reply, a, reply, b] })
@@ -150,8 +129,7 @@ describe('a chat that is closed for a while', () => {
   })
 
   test('is tried where the platform does not answer in the time of a call whether it is closed', async () => {
-    const core = new Core()
-    core.port.fates.push(muted)
+    const core = new Core({ fates: [muted] })
     void core.later('held')
     await core.run(minute - 1_000)
     core.port.chatTakes = 60 * minute
@@ -160,8 +138,7 @@ describe('a chat that is closed for a while', () => {
   })
 
   test('is not held for ever where nothing waits', async () => {
-    const core = new Core()
-    core.port.fates.push(muted)
+    const core = new Core({ fates: [muted] })
     core.port.chat = { cause: 'muted', until: core.clock.wall() + 20 * minute }
     void core.submit('caller')
     await core.run(19 * minute)
@@ -186,10 +163,8 @@ describe('a chat that is closed for a while', () => {
   })
 
   test('is held again after a restart, until the platform is asked', async () => {
-    const core = new Core()
-    core.port.fates.push(muted)
-    void core.later('x')
-    await core.run(1000)
+    const core = new Core({ fates: [muted] })
+    await core.run(1000, core.later('x'))
     core.relay.end()
     await core.relay.ended
     core.port.chat = { cause: 'muted', until: core.clock.wall() + 10 * minute }
@@ -203,8 +178,7 @@ describe('a chat that is closed for a while', () => {
 
   for (const [what, fate] of [['closed for a while', muted], ['closed for good', removed]] as const) {
     test(`is called once for a key that is repeated, where it is ${what}`, async () => {
-      const core = new Core()
-      core.port.fates.push(fate, sent, fate, fate)
+      const core = new Core({ fates: [fate, sent, fate, fate] })
       const repeat = (): Promise<unknown> => core.submit('x', { key: 'k' }).then(() => core.run(100))
       for (let minutes = 0; minutes < 5; minutes++) {
         void repeat()
@@ -219,8 +193,7 @@ describe('a chat that is closed for a while', () => {
   }
 
   test('is tried at once when an operator says so', async () => {
-    const core = new Core()
-    core.port.fates.push(muted, muted, muted)
+    const core = new Core({ fates: [muted, muted, muted] })
     void core.later('x')
     await core.run(4 * minute)
     void core.relay.resume(lane)
@@ -231,10 +204,8 @@ describe('a chat that is closed for a while', () => {
 
 describe('an account', () => {
   test('that is logged out although it is connected makes no calls, and sends what waits in order when it is back', async () => {
-    const core = new Core()
-    core.port.fates.push({ answered: 10, error: new SendError('unsent', '网络连接异常', { causeId: 'logged-out' }) })
-    void core.later('1')
-    await core.run(100)
+    const core = new Core({ fates: [{ answered: 10, error: new SendError('unsent', '网络连接异常', { causeId: 'logged-out' }) }] })
+    await core.run(100, core.later('1'))
     core.port.online = false
     void core.later('2')
     void core.submit('caller')
@@ -262,8 +233,7 @@ describe('an account', () => {
 
   const targets = ['1', '2', '3'].map(id => ({ kind: 'group', id } as const))
   const vanish = async (fate: typeof swallowed | typeof silent): Promise<Core> => {
-    const core = new Core({ retries: 0 })
-    core.port.fates.push(fate, fate, fate)
+    const core = new Core({ retries: 0, fates: [fate, fate, fate] })
     for (const target of targets) void core.submit(target.id, { target })
     await core.run(minute)
     return core
@@ -290,8 +260,7 @@ describe('an account', () => {
   test('that is restricted sends at once what comes when its wait is over', async () => {
     const core = await vanish(swallowed)
     await core.run(minute)
-    void core.submit('caller')
-    await core.run(1000)
+    await core.run(1000, core.submit('caller'))
     assert.deepEqual(core.log.slice(3), ['caller sent'])
   })
 
@@ -312,14 +281,12 @@ describe('an account', () => {
         for (const target of targets.slice(1)) void core.submit(target.id, { target })
         await core.run(minute)
         core.port.fates.unshift(sent)
-        void core.submit('between', { target: { kind: 'group', id: '2' } })
-        await core.run(100)
+        await core.run(100, core.submit('between', { target: { kind: 'group', id: '2' } }))
         void core.submit('last')
         await core.run(minute)
       },
     ]) {
-      const core = new Core({ retries: 0 })
-      core.port.fates.push(silent, silent, silent)
+      const core = new Core({ retries: 0, fates: [silent, silent, silent] })
       await change(core)
       await core.run(minute)
       assert.equal(core.relay.restricted().size, 0)

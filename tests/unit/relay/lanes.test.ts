@@ -16,46 +16,36 @@ function saveSlowly({ clock, journal }: Core, ms: number): void {
 
 describe('a lane', () => {
   test('sends one after another, in the order of acceptance, with or without a waiting caller', async () => {
-    const core = new Core()
-    core.port.fates.push({ arrives: 500, answered: 500 })
+    const core = new Core({ fates: [{ arrives: 500, answered: 500 }] })
     void core.submit('one')
     void core.later('two')
     void core.submit('three', { key: 'k' })
     // A key is looked up first.
     await core.run(1)
-    void core.later('four')
-    await core.run(498)
+    await core.run(498, core.later('four'))
     assert.deepEqual([core.called, core.log], [['one'], ['two accepted', 'four accepted']])
     await core.run(100)
     assert.deepEqual(core.port.texts, ['one', 'two', 'three', 'four'])
   })
 
   test('does not wait for another one', async () => {
-    const core = new Core()
-    core.port.fates.push({ arrives: 500, answered: 500 })
-    void core.submit('one')
-    void core.submit('two', { target: { kind: 'group', id: '2' } })
-    await core.run(20)
+    const core = new Core({ fates: [{ arrives: 500, answered: 500 }] })
+    await core.run(20, core.submit('one'), core.submit('two', { target: { kind: 'group', id: '2' } }))
     assert.deepEqual(core.port.texts, ['two'])
   })
 
   test('keeps its interval from the end of a call to the next one, and for nobody who comes later', async () => {
     const core = new Core({ interval: 1000 })
     const items = [{ type: 'file', link: { kind: 'remote', url: 'http://x/a' } }, { type: 'file', link: { kind: 'remote', url: 'http://x/b' } }] as const
-    void core.submit('one')
-    void core.submit('batch', { mode: 'batch', items })
-    await core.run(10_000)
+    await core.run(10_000, core.submit('one'), core.submit('batch', { mode: 'batch', items }))
     assert.deepEqual(core.port.calls.map(({ at }) => at), [0, 1010, 2020])
-    void core.submit('late')
-    await core.run()
+    await core.run(0, core.submit('late'))
     assert.equal(core.port.calls.at(-1)?.at, 10_000)
   })
 
   test('lets nothing overtake a delivery that is not saved yet', async () => {
     const core = await Core.ready()
-    void core.later('one')
-    void core.submit('two')
-    await core.run(100)
+    await core.run(100, core.later('one'), core.submit('two'))
     assert.deepEqual(core.called, ['one', 'two'])
   })
 
@@ -63,12 +53,10 @@ describe('a lane', () => {
     test(`of capacity ${capacity} takes ${accepted} at once, and says when to come again`, async () => {
       const core = new Core({ capacity })
       for (const text of ['1', '2', '3', '4'].slice(0, accepted)) void core.submit(text)
-      void core.later('too many')
-      await core.run(1000)
+      await core.run(1000, core.later('too many'))
       assert.equal(core.log[0], 'too many queue-full 1')
       assert.equal(core.called.length, accepted)
-      void core.submit('after')
-      await core.run(100)
+      await core.run(100, core.submit('after'))
       assert.equal(core.log.at(-1), 'after sent')
     })
   }
@@ -90,9 +78,7 @@ describe('a lane', () => {
   test('drops what was accepted for later when its time is over, also while its bot is offline', async () => {
     const core = await Core.ready()
     core.port.online = false
-    void core.later('short', { expiresIn: 3_000 })
-    void core.later('long')
-    await core.run(10_000)
+    await core.run(10_000, core.later('short', { expiresIn: 3_000 }), core.later('long'))
     assert.deepEqual(core.states, ['expired', 'queued'])
     core.port.online = true
     await core.run(2_000)
@@ -102,8 +88,7 @@ describe('a lane', () => {
   test('drops what has expired while no relay ran', async () => {
     const core = await Core.ready()
     core.port.online = false
-    void core.later('x', { expiresIn: 3_000 })
-    await core.run(100)
+    await core.run(100, core.later('x', { expiresIn: 3_000 }))
     core.relay.end()
     await core.run(10_000)
     core.port.online = true
@@ -113,11 +98,9 @@ describe('a lane', () => {
   })
 
   test('is held while its bot is offline: callers behind are refused, the rest goes on when it is back', async () => {
-    const core = new Core()
-    core.port.fates.push({ arrives: 500, answered: 500 })
+    const core = new Core({ fates: [{ arrives: 500, answered: 500 }] })
     for (const text of ['one', 'two']) void core.later(text)
-    void core.submit('caller')
-    await core.run(100)
+    await core.run(100, core.submit('caller'))
     core.port.online = false
     await core.run(3_000)
     assert.equal(core.log.at(-1), 'caller unsent')
@@ -128,12 +111,8 @@ describe('a lane', () => {
   })
 
   test('ends what waits in it when an operator drops it, but not what is leaving', async () => {
-    const core = new Core()
-    core.port.fates.push({ arrives: 500, answered: 500 })
-    void core.submit('one')
-    void core.submit('two')
-    void core.later('three')
-    await core.run(100)
+    const core = new Core({ fates: [{ arrives: 500, answered: 500 }] })
+    await core.run(100, core.submit('one'), core.submit('two'), core.later('three'))
     assert.equal(await Promise.race([core.relay.drop(lane), core.run(1)]), 2)
     await core.run(1000)
     assert.deepEqual(core.called, ['one'])
@@ -144,12 +123,9 @@ describe('a lane', () => {
 
   test('waits for a text that was leaving when the relay ended, until that has settled', async () => {
     const core = new Core()
-    void core.submit('before')
-    await core.run(100)
+    await core.run(100, core.submit('before'))
     core.port.fates.push(fates.silent)
-    void core.later('leaving')
-    void core.later('next')
-    await core.run(5_000)
+    await core.run(5_000, core.later('leaving'), core.later('next'))
     core.restart()
     const restartedAt = core.clock.now()
     await core.run(120_000)
@@ -166,8 +142,7 @@ describe('whoever waits in a lane that is closed meanwhile is turned away:', () 
     const core = await Core.ready()
     saveSlowly(core, 500)
     core.port.chat = { cause: 'muted', until: core.clock.wall() + 30 * 60_000 }
-    void core.submit('keyed', { key: 'k' })
-    await core.run(100)
+    await core.run(100, core.submit('keyed', { key: 'k' }))
     core.port.tellOfChat(core.port.chat)
     await core.run(1_000)
     assert.deepEqual(core.log, ['keyed unsent 60'])
@@ -176,10 +151,7 @@ describe('whoever waits in a lane that is closed meanwhile is turned away:', () 
   test('a caller who waits when the account is limited through another chat', async () => {
     const core = await Core.ready({ retries: 0 })
     core.port.fates.push({ arrives: 400, answered: 400 }, { ...limited(300_000, 'account'), answered: 100 })
-    void core.submit('first')
-    void core.submit('behind')
-    void core.submit('limited', { target: other })
-    await core.run(1_000)
+    await core.run(1_000, core.submit('first'), core.submit('behind'), core.submit('limited', { target: other }))
     assert.deepEqual(core.log.map(line => line.split(' ').slice(0, 2).join(' ')), ['limited unsent', 'first sent', 'behind unsent'])
   })
 
@@ -190,13 +162,9 @@ describe('whoever waits in a lane that is closed meanwhile is turned away:', () 
       core.journal.isAway = true
       return update(delivery)
     }
-    void core.later('deferred')
-    await core.run(100)
-    void core.submit('caller')
-    await core.run(10_000)
-    void core.submit('next')
-    void core.submit('elsewhere', { target: other })
-    await core.run(1_000)
+    await core.run(100, core.later('deferred'))
+    await core.run(10_000, core.submit('caller'))
+    await core.run(1_000, core.submit('next'), core.submit('elsewhere', { target: other }))
     assert.deepEqual(core.log, ['deferred accepted', 'caller store-down', 'next store-down', 'elsewhere sent'])
     core.journal.update = update
     core.journal.isAway = false
@@ -205,10 +173,8 @@ describe('whoever waits in a lane that is closed meanwhile is turned away:', () 
   })
 
   test('callers behind a message that cannot be looked for before its bot is back', async () => {
-    const core = await Core.ready()
-    core.port.fates.push({})
-    void core.later('deferred')
-    await core.run(100)
+    const core = await Core.ready({ fates: [{}] })
+    await core.run(100, core.later('deferred'))
     void core.submit('caller')
     core.port.online = false
     await core.run(6_000)
@@ -227,9 +193,7 @@ test('a lane that was forgotten while the platform was asked does not take the p
   core.port.chat = 'open'
   core.port.tellOfChat('open')
   await core.run(1_500)
-  void core.later('deferred')
-  void core.submit('keyed', { key: 'k' })
-  await core.run(60_000)
+  await core.run(60_000, core.later('deferred'), core.submit('keyed', { key: 'k' }))
   assert.deepEqual(core.log, ['deferred accepted', 'keyed sent'])
   assert.deepEqual(core.states, ['sent', 'sent'])
 })
@@ -242,15 +206,10 @@ describe('a bot that is online and cannot be reached', () => {
   )
 
   test('is tried less and less often, at least once a minute, whatever comes meanwhile; callers behind it are told', async () => {
-    const core = new Core()
-    core.port.fates.push(...Array.from({ length: 9 }, () => refused))
-    void core.later('head')
-    await core.run(100)
+    const core = new Core({ fates: [...Array.from({ length: 9 }, () => refused)] })
+    await core.run(100, core.later('head'))
     void core.submit('caller')
-    for (let count = 0; count < 100; count++) {
-      void core.later('more')
-      await core.run(2_000)
-    }
+    for (let count = 0; count < 100; count++) await core.run(2_000, core.later('more'))
     assert.deepEqual(waits(core), [1, 2, 4, 8, 16, 32, 60, 60])
     assert.equal(core.log.find(line => line.startsWith('caller')), 'caller unsent 1')
     assert.deepEqual(core.relay.lanes().map(({ state, block }) => [state, block?.reason]), [['held', 'the platform cannot be reached']])
@@ -259,11 +218,8 @@ describe('a bot that is online and cannot be reached', () => {
   })
 
   test('is tried at once when it reports that it is online, and what it refuses then holds nothing up', async () => {
-    const core = new Core()
-    core.port.fates.push(...Array.from({ length: 7 }, () => refused), fates.refused, fates.refused, fates.refused)
-    void core.later('refused')
-    void core.later('next')
-    await core.run(64_000)
+    const core = new Core({ fates: [...Array.from({ length: 7 }, () => refused), fates.refused, fates.refused, fates.refused] })
+    await core.run(64_000, core.later('refused'), core.later('next'))
     core.port.online = false
     core.port.online = true
     await core.run(5_000)
@@ -271,12 +227,10 @@ describe('a bot that is online and cannot be reached', () => {
   })
 
   test('is called for each caller where nothing waits, and its chat is not held for long after what waited has expired', async () => {
-    const core = new Core({ retries: 0 })
-    core.port.fates.push(...Array.from({ length: 5 }, () => refused))
+    const core = new Core({ retries: 0, fates: [...Array.from({ length: 5 }, () => refused)] })
     await Promise.all([core.submit('caller 1'), core.submit('caller 2'), core.run(100)])
     assert.deepEqual([core.called, core.relay.lanes()], [['caller 1', 'caller 2'], []])
-    void core.later('head', { expiresIn: 3_000 })
-    await core.run(4_100)
+    await core.run(4_100, core.later('head', { expiresIn: 3_000 }))
     assert.deepEqual([core.states.at(-1), core.relay.lanes().map(({ state }) => state)], ['expired', ['held']])
     await core.run(61_000)
     assert.deepEqual(core.relay.lanes(), [])
@@ -288,8 +242,7 @@ describe('a message that is withdrawn while it waits for its bot', () => {
     const core = await Core.ready()
     core.port.online = false
     const id = uuid()
-    void core.submit('withdrawn', { id, deferred: { wait: 60_000 } })
-    await core.run(1_000)
+    await core.run(1_000, core.submit('withdrawn', { id, deferred: { wait: 60_000 } }))
     return { core, id }
   }
 
@@ -316,23 +269,16 @@ describe('a message that is withdrawn while it waits for its bot', () => {
 describe('a pause', () => {
   const closed = async (core: Core, times: number): Promise<void> => {
     core.port.fates.push(...Array.from({ length: times }, () => fates.removed))
-    for (let index = 0; index < times; index++) {
-      void core.submit('x')
-      await core.run(100)
-    }
+    for (let index = 0; index < times; index++) await core.run(100, core.submit('x'))
     core.log.length = 0
   }
 
   test('begins with so many failures in a row, and tells when it ends', async () => {
     const core = new Core({ pauseAfter: 3 })
     await closed(core, 2)
-    void core.submit('good')
-    await core.run(100)
+    await core.run(100, core.submit('good'))
     await closed(core, 3)
-    void core.submit('paused')
-    void core.later('waits')
-    void core.submit('other', { target: { kind: 'group', id: '2' } })
-    await core.run(100)
+    await core.run(100, core.submit('paused'), core.later('waits'), core.submit('other', { target: { kind: 'group', id: '2' } }))
     assert.deepEqual(core.log, ['paused paused 60', 'waits accepted', 'other sent'])
     const [state] = core.relay.lanes()
     assert.deepEqual([state?.state, state?.waiting, state?.block?.cause], ['paused', 1, 'paused'])
@@ -351,33 +297,25 @@ describe('a pause', () => {
     const items = [{ type: 'text', text: 'a' }, { type: 'file', link: { kind: 'remote', url: 'http://x/a' } }] as const
     core.port.fates.push(fates.refused, fates.refused, fates.refused, fates.removed, fates.removed)
     for (const more of [{}, {}, {}, { mode: 'batch', items }, { mode: 'batch', items }, {}] as const) {
-      void core.submit('x', more)
-      await core.run(100)
+      await core.run(100, core.submit('x', more))
     }
     const batch = 'x refused,refused'
     assert.deepEqual(core.log, ['x refused', 'x refused', 'x refused', batch, batch, 'x paused 60'])
   })
 
   test('turns callers away who wait, and is prolonged by a probe that fails', async () => {
-    const core = new Core({ pauseAfter: 1 })
-    core.port.fates.push({ ...fates.removed, answered: 500 }, fates.removed)
-    void core.submit('first')
-    void core.submit('waiting')
-    await core.run(1000)
+    const core = new Core({ pauseAfter: 1, fates: [{ ...fates.removed, answered: 500 }, fates.removed] })
+    await core.run(1000, core.submit('first'), core.submit('waiting'))
     assert.deepEqual(core.log.sort(), ['first refused', 'waiting paused 60'])
     await core.run(60_000)
-    void core.submit('probe')
-    await core.run(100)
-    void core.submit('behind')
-    await core.run(100)
+    await core.run(100, core.submit('probe'))
+    await core.run(100, core.submit('behind'))
     assert.deepEqual(core.log.slice(2), ['probe refused', 'behind paused 60'])
   })
 
   test('is told and forgotten after a reload as well, where nobody writes to its chat any more', async () => {
-    const core = new Core({ pauseAfter: 1 })
-    core.port.fates.push(fates.removed)
-    void core.submit('x')
-    await core.run(100)
+    const core = new Core({ pauseAfter: 1, fates: [fates.removed] })
+    await core.run(100, core.submit('x'))
     core.relay.end()
     await core.run(400)
     core.start()
@@ -392,25 +330,18 @@ describe('a pause', () => {
     await closed(core, 2)
     void core.relay.resume(lane)
     await closed(core, 1)
-    void core.submit('probe')
-    await core.run(100)
+    await core.run(100, core.submit('probe'))
     await closed(core, 1)
-    void core.submit('good')
-    await core.run(100)
+    await core.run(100, core.submit('good'))
     assert.deepEqual(core.log, ['good sent'])
   })
 })
 
 describe('an end', () => {
   test('answers callers, leaves the rest to the next relay, and forgets neither interval nor pause', async () => {
-    const core = new Core({ interval: 1000, pauseAfter: 1 })
-    core.port.fates.push(fates.sent, { ...fates.removed })
-    void core.submit('one')
-    void core.submit('muted', { target: { kind: 'group', id: '2' } })
-    await core.run(100)
-    void core.later('two')
-    void core.submit('caller')
-    await core.run(100)
+    const core = new Core({ interval: 1000, pauseAfter: 1, fates: [fates.sent, { ...fates.removed }] })
+    await core.run(100, core.submit('one'), core.submit('muted', { target: { kind: 'group', id: '2' } }))
+    await core.run(100, core.later('two'), core.submit('caller'))
     core.isStopping = true
     core.relay.end()
     const finished = core.relay.ended
@@ -421,8 +352,7 @@ describe('an end', () => {
     core.isStopping = false
     core.start()
     await core.run(100)
-    void core.submit('paused', { target: { kind: 'group', id: '2' } })
-    await core.run(100)
+    await core.run(100, core.submit('paused', { target: { kind: 'group', id: '2' } }))
     assert.equal(core.log.at(-1), 'paused paused 60')
     await core.run(2000)
     assert.deepEqual(core.port.calls.filter(({ text }) => text !== 'muted').map(({ text, at }) => [text, at]), [['one', 0], ['two', 1010]])
@@ -431,8 +361,7 @@ describe('an end', () => {
   test('begins nothing more before it that nobody waits for, also where the relay has only just begun', async () => {
     const core = await Core.ready()
     core.isStopping = true
-    void core.later('later')
-    await core.run(1000)
+    await core.run(1000, core.later('later'))
     core.restart()
     await core.run(1000)
     assert.deepEqual([core.called, core.states], [[], ['queued']])

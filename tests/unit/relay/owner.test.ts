@@ -179,15 +179,12 @@ describe('the row of the owner', () => {
     table.isAway = true
     core.relay.open({ journal: core.journal, ownership: new RowOwner(table, core.clock, 'first') })
     await core.run(3_000)
-    void core.submit('x')
-    void core.submit('y', { key: 'k' })
-    await core.run(10_000)
+    await core.run(10_000, core.submit('x'), core.submit('y', { key: 'k' }))
     assert.deepEqual(core.log, ['x store-down 5', 'y key-unknown 5'])
     assert.deepEqual(core.warnings, ['this relay cannot begin until its database answers: Error'])
     table.isAway = false
     await core.run(2_000)
-    void core.submit('z')
-    await core.run(1_000)
+    await core.run(1_000, core.submit('z'))
     assert.equal(core.log.at(-1), 'z sent')
     assert.deepEqual(core.notes, ['this relay is active now'])
   })

@@ -63,8 +63,7 @@ describe('a thread', () => {
   test('is answered by its later messages, with or without a caller who waits', async () => {
     const core = new Core()
     for (const [index, msg] of ['a', 'b', 'c'].entries()) {
-      void core.submit(msg, { thread: 't', ...index === 1 && { deferred: { wait: 0 } } })
-      await core.run(1_000)
+      await core.run(1_000, core.submit(msg, { thread: 't', ...index === 1 && { deferred: { wait: 0 } } }))
     }
     assert.deepEqual(core.port.texts, ['a', 'reply 1+b', 'reply 1+c'])
     assert.deepEqual(deeds(core), ['new', 'replied', 'replied'])
@@ -72,24 +71,17 @@ describe('a thread', () => {
 
   test('is one caller\'s, and ends after seven days', async () => {
     const core = new Core()
-    void core.later('a', { thread: 't', caller: 'ci' })
-    void core.later('b', { thread: 't' })
-    await core.run(1_000)
+    await core.run(1_000, core.later('a', { thread: 't', caller: 'ci' }), core.later('b', { thread: 't' }))
     core.clock.step(6.9 * 24 * hour)
-    void core.later('c', { thread: 't', caller: 'ci' })
-    await core.run(1_000)
+    await core.run(1_000, core.later('c', { thread: 't', caller: 'ci' }))
     core.clock.step(0.2 * 24 * hour)
-    void core.later('d', { thread: 't' })
-    await core.run(1_000)
+    await core.run(1_000, core.later('d', { thread: 't' }))
     assert.deepEqual(core.port.texts, ['a', 'b', 'reply 1+c', 'd'])
   })
 
   test('works without a database', async () => {
     const core = new Core({ isDurable: false })
-    for (const msg of ['a', 'b']) {
-      void core.submit(msg, { thread: 't', threadMode: 'replace' })
-      await core.run(1_000)
-    }
+    for (const msg of ['a', 'b']) await core.run(1_000, core.submit(msg, { thread: 't', threadMode: 'replace' }))
     assert.deepEqual(core.port.texts, ['b'])
   })
 
@@ -97,10 +89,8 @@ describe('a thread', () => {
     const core = new Core()
     void core.later('a', { thread: 't' })
     const [at, video] = [{ type: 'at', userId: '5' }, { type: 'video', link: { kind: 'remote', url: 'https://a.test/b.mp4' } }] as const
-    void core.later('batch', { thread: 't', mode: 'batch', items: [video, at, text('b'), video, text('c')] })
-    await core.run(1_000)
-    void core.later('d', { thread: 't' })
-    await core.run(1_000)
+    await core.run(1_000, core.later('batch', { thread: 't', mode: 'batch', items: [video, at, text('b'), video, text('c')] }))
+    await core.run(1_000, core.later('d', { thread: 't' }))
     assert.deepEqual(core.port.texts, ['a', 'video', 'reply 1+at+b', 'video', 'c', 'reply 1+d'])
   })
 
@@ -109,8 +99,7 @@ describe('a thread', () => {
     void core.later('a', { thread: 't' })
     core.port.fates.push(fates.sent, fates.sent, limited(5_000))
     const video = { type: 'video', link: { kind: 'remote', url: 'https://a.test/b.mp4' } } as const
-    void core.later('batch', { thread: 't', mode: 'batch', items: [text('b'), video, text('c')] })
-    await core.run(30_000)
+    await core.run(30_000, core.later('batch', { thread: 't', mode: 'batch', items: [text('b'), video, text('c')] }))
     assert.deepEqual(core.port.texts, ['a', 'reply 1+b', 'video', 'c'])
   })
 
@@ -124,12 +113,10 @@ describe('a thread', () => {
 
   test('that the platform will not answer goes on without that', async () => {
     const core = new Core({ retries: 0 })
-    void core.later('a', { thread: 't' })
-    await core.run(1_000)
+    await core.run(1_000, core.later('a', { thread: 't' }))
     core.port.canUpdate = true
     core.port.fates.push(fates.refused, fates.refused)
-    void core.later('b', { thread: 't', threadMode: 'update' })
-    await core.run(1_000)
+    await core.run(1_000, core.later('b', { thread: 't', threadMode: 'update' }))
     assert.deepEqual([core.called, deeds(core)], [['a', 'b', 'reply 1+b', 'b'], ['new', 'new']])
     assert.deepEqual(core.states, ['sent', 'sent'])
   })
@@ -140,8 +127,7 @@ describe('an update', () => {
     const core = new Core()
     core.port.canUpdate = true
     for (const msg of ['a', 'b', 'c']) {
-      void core.later(msg, { thread: 't', threadMode: 'update' })
-      await core.run(1_000)
+      await core.run(1_000, core.later(msg, { thread: 't', threadMode: 'update' }))
       core.restart()
     }
     assert.deepEqual([core.port.texts, deeds(core)], [['c'], ['new', 'updated', 'updated']])
@@ -156,8 +142,7 @@ describe('an update', () => {
     core.restart()
     await core.run(5_000)
     assert.deepEqual(core.called, ['a', 'b', 'b'])
-    void core.later('c', { thread: 't', threadMode: 'update' })
-    await core.run(60_000)
+    await core.run(60_000, core.later('c', { thread: 't', threadMode: 'update' }))
     assert.deepEqual([core.port.texts, core.states], [['c'], ['sent', 'sent', 'sent']])
   })
 })
@@ -166,56 +151,43 @@ test('a message of a thread, for which a caller waits, does not wait for a datab
   const core = new Core()
   await core.run(100)
   core.journal.isAway = true
-  void core.later('x')
-  await core.run(100)
+  await core.run(100, core.later('x'))
   core.journal.list = () => new Promise((_, reject) => core.clock.after(8_000, () => reject(new Error('no answer'))))
-  void core.submit('a', { thread: 't' })
-  await core.run(100)
+  await core.run(100, core.submit('a', { thread: 't' }))
   assert.deepEqual(core.log, ['x store-down', 'a sent'])
 })
 
 describe('a replacement', () => {
   test('takes the last message back, once the new one is there', async () => {
     const core = new Core()
-    for (const msg of ['a', 'b', 'c']) {
-      void core.later(msg, { thread: 't', threadMode: 'replace' })
-      await core.run(1_000)
-    }
+    for (const msg of ['a', 'b', 'c']) await core.run(1_000, core.later(msg, { thread: 't', threadMode: 'replace' }))
     assert.deepEqual([core.port.texts, core.port.recalls, deeds(core)], [['c'], ['1', '2'], ['new', 'replaced', 'replaced']])
   })
 
   test('of what is too old answers it', async () => {
     const core = new Core()
     core.port.recallableFor = 120_000
-    for (const msg of ['a', 'b']) {
-      void core.later(msg, { thread: 't', threadMode: 'replace' })
-      await core.run(121_000)
-    }
+    for (const msg of ['a', 'b']) await core.run(121_000, core.later(msg, { thread: 't', threadMode: 'replace' }))
     assert.deepEqual([core.port.texts, core.port.recalls], [['a', 'reply 1+b'], []])
   })
 
   test('that is refused leaves both, and says so', async () => {
     for (const fate of ['refused', 'silent'] as const) {
       const core = new Core()
-      void core.later('a', { thread: 't' })
-      await core.run(1_000)
+      await core.run(1_000, core.later('a', { thread: 't' }))
       core.port.recallFate = fate
-      void core.later('b', { thread: 't', threadMode: 'replace' })
-      await core.run(20_000)
+      await core.run(20_000, core.later('b', { thread: 't', threadMode: 'replace' }))
       assert.deepEqual([core.port.texts, deeds(core), core.states], [['a', 'b'], ['new', 'new'], ['sent', 'sent']])
-      void core.later('c', { thread: 't' })
-      await core.run(1_000)
+      await core.run(1_000, core.later('c', { thread: 't' }))
       assert.equal(core.called.at(-1), 'reply 1+c')
     }
   })
 
   test('is finished by the next process, once', async () => {
     const core = new Core()
-    void core.later('a', { thread: 't' })
-    await core.run(1_000)
+    await core.run(1_000, core.later('a', { thread: 't' }))
     core.port.recallFate = 'silent'
-    void core.later('b', { thread: 't', threadMode: 'replace' })
-    await core.run(1_000)
+    await core.run(1_000, core.later('b', { thread: 't', threadMode: 'replace' }))
     core.restart()
     core.port.recallFate = 'done'
     await core.run(60_000)
@@ -225,12 +197,10 @@ describe('a replacement', () => {
 
   test('is made also where only a look-up finds the new one', async () => {
     const core = new Core({ retries: 0 })
-    void core.submit('a', { thread: 't' })
-    await core.run(1_000)
+    await core.run(1_000, core.submit('a', { thread: 't' }))
     core.port.isHistorySilent = true
     core.port.fates.push(fates.lost)
-    void core.submit('b', { thread: 't', threadMode: 'replace' })
-    await core.run(20_000)
+    await core.run(20_000, core.submit('b', { thread: 't', threadMode: 'replace' }))
     assert.deepEqual([core.log, core.port.recalls], [['a sent', 'b unanswered'], []])
     core.port.isHistorySilent = false
     await core.run(120_000)

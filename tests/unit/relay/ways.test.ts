@@ -24,16 +24,13 @@ function way(core: Core): unknown {
 describe('a delivery with several ways', () => {
   test('goes by the first that takes it, and its caller gets the result', async () => {
     const core = await Core.ready()
-    void core.submit('a', { route })
-    await core.run(1_000)
+    await core.run(1_000, core.submit('a', { route }))
     assert.deepEqual([core.log, way(core)], [['a sent'], ['1', 'sent', []]])
   })
 
   test('goes on at once where one refuses it', async () => {
-    const core = await Core.ready({ retries: 0 })
-    core.port.fates.push(fates.refused)
-    void core.submit('a', { route })
-    await core.run(1_000)
+    const core = await Core.ready({ retries: 0, fates: [fates.refused] })
+    await core.run(1_000, core.submit('a', { route }))
     assert.deepEqual([core.log, way(core)], [['a sent'], ['2', 'sent', ['group:1 refused']]])
   })
 
@@ -47,10 +44,8 @@ describe('a delivery with several ways', () => {
   })
 
   test('ends where its last way is gone from its name', async () => {
-    const core = await Core.ready()
-    core.port.fates.push(fates.removed, { answered: 10, error: new SendError('unsent') })
-    void core.submit('a', { route })
-    await core.run(500)
+    const core = await Core.ready({ fates: [fates.removed, { answered: 10, error: new SendError('unsent') }] })
+    await core.run(500, core.submit('a', { route }))
     core.port.goneTarget = '2'
     await core.run(minute)
     assert.deepEqual(way(core), ['2', 'failed', ['group:1 refused']])
@@ -58,26 +53,20 @@ describe('a delivery with several ways', () => {
   })
 
   test('ends as the last one ends', async () => {
-    const core = await Core.ready({ retries: 0 })
-    core.port.fates.push(fates.refused, fates.refused)
-    void core.submit('a', { route })
-    await core.run(1_000)
+    const core = await Core.ready({ retries: 0, fates: [fates.refused, fates.refused] })
+    await core.run(1_000, core.submit('a', { route }))
     assert.deepEqual([core.log, way(core)], [['a refused'], ['2', 'failed', ['group:1 refused']]])
   })
 
   test('ends where one goes unanswered', async () => {
-    const core = await Core.ready({ retries: 0 })
-    core.port.fates.push(fates.silent)
-    void core.submit('a', { route })
-    await core.run(30_000)
+    const core = await Core.ready({ retries: 0, fates: [fates.silent] })
+    await core.run(30_000, core.submit('a', { route }))
     assert.deepEqual([core.log, way(core)], [['a unanswered'], ['1', 'unanswered', []]])
   })
 
   test('goes on where one goes unanswered and its name says so, with a line that says it', async () => {
-    const core = await Core.ready({ retries: 0 })
-    core.port.fates.push(fates.silent)
-    void core.submit('a', { route: { ...route, whenUnknown: 'next' } })
-    await core.run(30_000)
+    const core = await Core.ready({ retries: 0, fates: [fates.silent] })
+    await core.run(30_000, core.submit('a', { route: { ...route, whenUnknown: 'next' } }))
     assert.deepEqual([core.log, way(core)], [['a sent'], ['2', 'sent', ['group:1 unanswered']]])
     assert.match(core.called[1] ?? '', /May be a repetition.*\na$/)
   })
@@ -86,14 +75,12 @@ describe('a delivery with several ways', () => {
     const core = await Core.ready({ retries: 0 })
     Object.assign(core.port, { idempotentFor: minute, hasHistory: false })
     core.port.fates.push(fates.lost)
-    void core.submit('a', { route: { ...route, whenUnknown: 'next' } })
-    await core.run(30_000)
+    await core.run(30_000, core.submit('a', { route: { ...route, whenUnknown: 'next' } }))
     assert.deepEqual([core.log, core.port.texts.length], [['a sent'], 2])
   })
 
   test('waits for its time where a chat is closed, then goes on', async () => {
-    const core = await Core.ready({ retries: 0 })
-    core.port.fates.push(fates.muted, fates.muted)
+    const core = await Core.ready({ retries: 0, fates: [fates.muted, fates.muted] })
     void core.submit('a', { route })
     await core.run(2 * minute - 1)
     assert.deepEqual(only(core).target.id, '1')
@@ -119,10 +106,8 @@ describe('a delivery with several ways', () => {
     const link = { kind: 'remote', url: 'http://example.com/a.txt' } as const
     const away = { answered: 10, error: new SendError('unsent') }
     core.port.fates.push(fates.sent, away, away)
-    void core.later('batch', { route, mode: 'batch', items: [{ type: 'text', text: 'batch' }, { type: 'file', link }] })
-    await core.run(100)
-    void core.submit('caller')
-    await core.run(100)
+    await core.run(100, core.later('batch', { route, mode: 'batch', items: [{ type: 'text', text: 'batch' }, { type: 'file', link }] }))
+    await core.run(100, core.submit('caller'))
     core.port.cause = causes['logged-out'].en
     core.port.online = false
     // Before the look at all lanes, which is made every five seconds.
@@ -154,8 +139,7 @@ describe('a delivery with several ways', () => {
 
   test('goes each way once where the process is killed between two', async () => {
     for (let at = 0; at <= 1_500; at += 50) {
-      const core = await Core.ready()
-      core.port.fates.push(fates.refused, fates.refused, fates.refused)
+      const core = await Core.ready({ fates: [fates.refused, fates.refused, fates.refused] })
       void core.submit('a', { route })
       await core.run(at)
       core.restart()
@@ -166,27 +150,21 @@ describe('a delivery with several ways', () => {
   })
 
   test('goes on within its call where nothing lasts', async () => {
-    const core = await Core.ready({ retries: 0, isDurable: false })
-    core.port.fates.push(fates.muted)
-    void core.submit('a', { route })
-    await core.run(1_000)
+    const core = await Core.ready({ retries: 0, isDurable: false, fates: [fates.muted] })
+    await core.run(1_000, core.submit('a', { route }))
     assert.deepEqual([core.log, core.called.length], [['a sent'], 2])
   })
 
   test('is given to the next where the queue of the first is full', async () => {
-    const core = await Core.ready({ capacity: 1 })
-    core.port.fates.push({ arrives: 500, answered: 500 })
+    const core = await Core.ready({ capacity: 1, fates: [{ arrives: 500, answered: 500 }] })
     for (const text of ['x', 'y']) void core.submit(text)
-    void core.submit('a', { route })
-    await core.run(100)
+    await core.run(100, core.submit('a', { route }))
     assert.deepEqual(core.log, ['a sent'])
   })
 
   test('begins with its first way where it is sent again', async () => {
-    const core = await Core.ready({ retries: 0 })
-    core.port.fates.push(fates.refused, fates.refused)
-    void core.submit('a', { route })
-    await core.run(1_000)
+    const core = await Core.ready({ retries: 0, fates: [fates.refused, fates.refused] })
+    await core.run(1_000, core.submit('a', { route }))
     await Promise.all([core.relay.retry(only(core).id, () => undefined), core.run(1_000)])
     await core.run(1_000)
     assert.deepEqual(way(core), ['1', 'sent', ['group:1 refused', 'group:2 refused']])
@@ -195,8 +173,7 @@ describe('a delivery with several ways', () => {
   test('is not lost where the account is logged out and the database does not answer', async () => {
     const core = await Core.ready()
     core.port.online = false
-    void core.submit('a', { route })
-    await core.run(1_000)
+    await core.run(1_000, core.submit('a', { route }))
     core.port.cause = causes['logged-out'].en
     core.restart()
     const { journal } = core
@@ -214,8 +191,7 @@ describe('a delivery with several ways', () => {
   test('waits for the account, which is not there yet right after a restart', async () => {
     const core = await Core.ready()
     core.port.online = false
-    void core.submit('a', { route })
-    await core.run(1_000)
+    await core.run(1_000, core.submit('a', { route }))
     const find = core.port.find.bind(core.port)
     core.port.find = () => undefined
     core.restart()
@@ -228,8 +204,7 @@ describe('a delivery with several ways', () => {
 
   test('that is ordered for later keeps its first way until then', async () => {
     const core = await Core.ready()
-    void core.submit('a', { route, sendAt: { at: core.clock.wall() + 10 * minute, written: '' } })
-    await core.run(100)
+    await core.run(100, core.submit('a', { route, sendAt: { at: core.clock.wall() + 10 * minute, written: '' } }))
     core.port.cause = causes['logged-out'].en
     core.port.online = false
     void core.submit('b', { route })
@@ -241,20 +216,15 @@ describe('a delivery with several ways', () => {
   })
 
   test('goes on by its next way where its digest cannot leave to its chat any more', async () => {
-    const core = await Core.ready({ retries: 0 })
-    core.port.fates.push(fates.sent, fates.removed)
-    for (const text of ['0', '1', '2']) {
-      void core.later(text, { route, policy: { name: 'oncall', digest: 30_000 } })
-      await core.run(20)
-    }
+    const core = await Core.ready({ retries: 0, fates: [fates.sent, fates.removed] })
+    for (const text of ['0', '1', '2']) await core.run(20, core.later(text, { route, policy: { name: 'oncall', digest: 30_000 } }))
     await core.run(5 * minute)
     assert.deepEqual([...core.journal.rows.values()].map(({ delivery: { state } }) => state), core.states.map(() => 'sent'))
     assert.deepEqual(core.called, ['0', '2, 1 (1), 2 (1)', '1', '2'])
   })
 
   test('goes on within its call where nothing lasts and its chat is closed while it waits', async () => {
-    const core = await Core.ready({ retries: 0, isDurable: false })
-    core.port.fates.push({ answered: 500, error: fates.muted.error })
+    const core = await Core.ready({ retries: 0, isDurable: false, fates: [{ answered: 500, error: fates.muted.error }] })
     for (const text of ['a', 'b']) void core.submit(text, { route })
     await core.run(2_000)
     assert.deepEqual(core.log.toSorted(), ['a sent', 'b sent'])
