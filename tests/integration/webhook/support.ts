@@ -19,6 +19,7 @@ export interface Result {
   message_ids?: string[]
   code?: number
   msg?: string
+  outcome?: string
 }
 
 export interface BatchData {
@@ -60,7 +61,7 @@ export function idsOf({ status, msg, data }: Reply): string[] {
 }
 
 /** The data in the answer to a batch, of which everything that does not depend on the outcome is checked. */
-export function batchOf({ status, body }: Reply): BatchData {
+export function batchOf({ status, headers, body }: Reply): BatchData {
   assert.equal(status, 200, body.msg)
   assert.equal(body.code, 0)
   const { data } = body
@@ -69,6 +70,8 @@ export function batchOf({ status, body }: Reply): BatchData {
   assert.equal(data.total, data.results.length)
   assert.equal(data.success, data.results.filter(({ success }) => success).length)
   assert.equal(data.failed, data.total - data.success)
+  const outcomes = new Set(data.results.map(({ outcome = 'sent' }) => outcome))
+  assert.equal(headers.get('relay-outcome'), outcomes.size === 1 ? [...outcomes][0] : null)
   for (const result of data.results) {
     assert.deepEqual(Object.keys(result), result.success ? ['index', 'success', 'message_ids'] : ['index', 'success', 'code', 'msg', 'outcome'])
   }
