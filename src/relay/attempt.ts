@@ -74,7 +74,8 @@ export function attempt(context: AttemptContext, sending: Sending): Promise<Rece
 
 /** The result of a message that arrived. One without an ID is remembered by its likeness, so that no look-up takes it for an equal one. */
 export function toSent({ messageIds }: Pick<Receipt, 'messageIds'>, likeness: string): Sent {
-  return { success: true, messageIds, ...messageIds.length === 0 && { likeness } }
+  // A copy takes no more memory than its entries; the list of a platform may have grown, and there are thousands of records.
+  return { success: true, messageIds: messageIds.slice(), ...messageIds.length === 0 && { likeness } }
 }
 
 /** Each step resolves to the failure that ends the attempt, or to nothing if another call follows or the message has arrived. */

@@ -41,8 +41,8 @@ const tolerance = 10_000
 const leastStep = 2_000
 /** How long a message without an ID is remembered, in milliseconds. */
 const day = 24 * 60 * 60 * 1000
-/** The most chats, message IDs per chat, and messages without an ID per chat. */
-const most = { chats: 5_000, claims: 1_000, calls: 1_000 }
+/** The most chats, message IDs per chat, and messages without an ID per chat. A page of a history shows at most 500 IDs (`depths`). */
+const most = { chats: 5_000, claims: 500, calls: 1_000 }
 /** By `maxSize`, because a cache with `max` reserves memory for that many entries at once. */
 const sizeOfCache = { maxSize: most.chats, sizeCalculation: () => 1 }
 

@@ -68,8 +68,8 @@ export function summarize(items: readonly ParsedItem[], content: RecordContent):
  */
 export function noteCall(summary: Summary, clock: Clock, onEnd: (outcome: CallOutcome, time: number) => void): EndCall {
   const call: Call = { at: clock.wall(), took: 0, outcome: 'unanswered' }
-  // A new list, because one that grows reserves memory, and there are thousands of records.
-  summary.calls = [...summary.calls.slice(1 - maxCalls), call]
+  // `slice` returns a list without room to grow; one with a new entry reserves memory for 17. There are thousands of records.
+  summary.calls = [...summary.calls, call].slice(-maxCalls)
   const start = clock.now()
   let hasEnded = false
   return (outcome, reason) => {

@@ -115,7 +115,9 @@ describe('a look-up', () => {
       return { ...createDelivery(origin, seq, 0, request), results: [{ success: true, messageIds: [`old ${seq}`] }] }
     })
     chats.learn('c', past.reverse())
-    assert.equal(told(judge(pageOf([entry('own', 61_000)]))), 'absent')
+    // As many as the longest page of a history.
+    const ids = ['own', ...Array.from({ length: 499 }, (_, index) => `old ${501 + index}`)]
+    assert.equal(told(judge(pageOf(ids.map(id => entry(id, 61_000))))), 'absent')
   })
 
   for (const by of [-3_000, 3_000, 1_000]) {
