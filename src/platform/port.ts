@@ -235,6 +235,8 @@ export class SendError extends Error {
     const plain = causeId && causes[causeId].en
     const wording = plain && words ? `${plain}${causeId === 'unreachable' ? `: ${words}` : ` (platform: "${words}")`}` : plain ?? words
     super(wording ?? outcome, options)
+    // The frames of a stack would keep the message, with its pictures, in memory for as long as a record has the error.
+    this.stack = `${this.name}: ${this.message}`
     this.causeId = causeId
     this.wording = wording
     this.limit = limit

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { describe, test } from 'node:test'
 import { classifyThrown, cleanWording } from '../../../src/platform/failure'
-import type { SendError } from '../../../src/platform/port'
+import { SendError } from '../../../src/platform/port'
 import { Random } from '../../faults/random'
 import { listen } from '../../support/listen'
 
@@ -112,4 +112,8 @@ describe('the words of a platform', () => {
       }
     }
   })
+})
+
+test('a failed send keeps no stack, whose frames would keep the message in memory', () => {
+  assert.equal(new SendError('refused', 'no').stack, 'SendError: no')
 })
