@@ -239,7 +239,7 @@ class AdapterMessage implements Message {
   /** The failure of a step before the call. Nothing has been sent. */
   private failBefore(error: unknown, exchanges: readonly Exchange[]): never {
     const failure = failureOf(exchanges.at(-1)?.answer, this.adapter) ?? classifyThrown(error)
-    throw failure.outcome === 'unanswered' ? new SendError('unsent', failure.wording, { cause: failure }) : failure
+    throw failure.outcome === 'unanswered' ? new SendError('unsent', failure.wording, { cause: failure.cause }) : failure
   }
 
   /**

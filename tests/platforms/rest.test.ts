@@ -406,6 +406,12 @@ describe('chats', () => {
     assert.deepEqual([status, headers.get('relay-outcome'), platforms.sends('slack').length], [503, 'unsent', 0])
   })
 
+  test('a channel that cannot be opened at first: the file still follows its text', async () => {
+    platforms.server.fault({ path: /user-chat\/create$/, answer: { status: 500 }, times: 1 })
+    await reaches(await queue({ to: 'kook:private:1780328444', messages: [{ msg: 'x' }, { type: 'file', url: report }] }), 'sent')
+    assert.deepEqual(platforms.sends('kook').map(({ fields: { content } }) => String(content).includes('"type":"file"')), [false, true])
+  })
+
   test('a reply in a thread of Slack arrives, although the adapter fails after it', async () => {
     const { status, body, data } = await send('slack', { msg: 'x', reply_to: '1503435956.000100' })
     assert.deepEqual([status, data.message_ids], [200, ['1503435956.000247']], body.msg)
