@@ -7,9 +7,10 @@ import { adapterOf, type Adapter, type Feature } from './adapters'
 import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './exchange'
 import { classifyThrown, throwClassified } from './failure'
 import {
-  announceSend, BotAccount, checkEach, createEncoder, createSession, isUser, partlyArrived, render, toElement, type PlatformSupport,
+  announceSend, BotAccount, checkEach, createSession, encode, encoderOf, isUser, partlyArrived, toElement, type PlatformSupport,
   type SendSession,
 } from './koishi'
+import { send, type Prepared } from './message'
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
 import { readMedia, type MediaFile } from './web'
 
@@ -177,13 +178,23 @@ class AdapterMessage implements Message {
     this.adapter = account.adapter
   }
 
-  async send(begin: () => void): Promise<Receipt> {
+  send(begin: () => void): Promise<Receipt> {
+    return send(this.account, begin, () => this.prepare())
+  }
+
+  /** Without the session: the adapter shows the message to other plugins. */
+  private async prepare(): Promise<Prepared> {
     const exchanges: Exchange[] = []
-    const call = await observe(exchanges, () => this.prepare()).catch((error: unknown) => this.failBefore(error, exchanges))
-    exchanges.length = 0
-    begin()
+    const render = await observe(exchanges, () => this.encode()).catch((error: unknown) => {
+      throw failureOf(exchanges.at(-1)?.answer, this.adapter) ?? error
+    })
+    return { calls: [() => this.call(render)] }
+  }
+
+  private async call(render: () => Promise<string[]>): Promise<Receipt> {
+    const exchanges: Exchange[] = []
     try {
-      const ids = await observe(exchanges, call)
+      const ids = await observe(exchanges, render)
       return { messageIds: this.check(ids, exchanges) }
     } catch (error) {
       const id = this.confirmed(exchanges)
@@ -197,22 +208,22 @@ class AdapterMessage implements Message {
    *
    * @returns a function that sends the message
    */
-  private async prepare(): Promise<() => Promise<string[]>> {
+  private async encode(): Promise<() => Promise<string[]>> {
     const { account, bot, adapter, target, items } = this
     const channelId = await account.channelOf(target)
     const words = items.map(item => item.type === 'text' ? item.text : '').join('')
     const size = adapter?.countsBytes ? Buffer.byteLength(words) : words.length
     if (size > (adapter?.longest ?? Infinity)) throw new SendError('refused', undefined, { causeId: 'too-long', isFinal: true })
     const elements = (await Promise.all(items.map(item => this.toElement(item)))).flat()
-    const encoder = createEncoder(bot, channelId)
-    if (!encoder) return () => bot.sendMessage(channelId, elements)
+    if (!encoderOf(bot)) return () => bot.sendMessage(channelId, elements)
     const isDirect = target.kind === 'private'
-    encoder.session = createSession(bot, channelId, isDirect)
+    const session = createSession(bot, channelId, isDirect)
     const referrer = adapter && (answered(bot, target) ?? (isDirect ? createReferrer(bot, target) : undefined))
-    if (referrer) encoder.options = { ...encoder.options, session: referrer }
-    await encoder.prepare()
-    await announceSend(account, encoder.session, await encoder.session.transform(elements))
-    return () => render(encoder)
+    const render = await encode(bot, channelId, session, encoder => {
+      if (referrer) encoder.options = { ...encoder.options, session: referrer }
+    })
+    await announceSend(account, session, await session.transform(elements))
+    return render
   }
 
   /** Hands media to the adapter as data: from links, adapters take a wrong name and type, and their download counts as the send. */
@@ -234,12 +245,6 @@ class AdapterMessage implements Message {
     // Adapters differ in the attribute for the name.
     const element = h(tag === 'img' ? adapter?.picture ?? tag : tag, { src, title: name, file: name })
     return adapter?.overtakes ? h('message', element) : element
-  }
-
-  /** The failure of a step before the call. Nothing has been sent. */
-  private failBefore(error: unknown, exchanges: readonly Exchange[]): never {
-    const failure = failureOf(exchanges.at(-1)?.answer, this.adapter) ?? classifyThrown(error)
-    throw failure.outcome === 'unanswered' ? new SendError('unsent', failure.wording, { cause: failure.cause }) : failure
   }
 
   /**

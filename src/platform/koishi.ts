@@ -299,13 +299,10 @@ export function announceSent({ bot, lifecycle }: BotAccount, session: SendSessio
 
 type EncoderClass = new (bot: Bot, channelId: string) => MessageEncoder
 
-/**
- * The adapter's message encoder for a channel; `undefined` if the bot has none. Its `session`, `results` and `errors` are used as
- * in @satorijs/core 4.6.0, `MessageEncoder.send`.
- */
-export function createEncoder(bot: Bot, channelId: string): MessageEncoder | undefined {
+/** The class of the adapter's message encoder; `undefined` if the bot has none. */
+export function encoderOf(bot: Bot): EncoderClass | undefined {
   const Encoder: unknown = Reflect.get(bot.constructor, 'MessageEncoder')
-  return isEncoderClass(Encoder) ? new Encoder(bot, channelId) : undefined
+  return isEncoderClass(Encoder) ? Encoder : undefined
 }
 
 function isEncoderClass(value: unknown): value is EncoderClass {
@@ -313,19 +310,31 @@ function isEncoderClass(value: unknown): value is EncoderClass {
 }
 
 /**
- * Sends the elements of the encoder's session without announcing them again.
+ * Prepares the adapter's encoder for a session. Its `session`, `results` and `errors` are used as in @satorijs/core 4.6.0,
+ * `MessageEncoder.send`.
  *
- * @returns the IDs of the platform messages; an empty text for a message without an ID
- * @throws SendError if only a part has arrived; otherwise the error of the adapter
+ * @param adapt sets what the encoder needs besides the session
+ * @returns a function that sends the elements of the session without announcing them again. It returns the IDs of the platform messages, an
+ *   empty text for a message without an ID; it throws a SendError if only a part has arrived, otherwise the error of the adapter.
  */
-export async function render(encoder: MessageEncoder): Promise<string[]> {
-  try {
-    await encoder.render(encoder.session.elements ?? [], true)
-    if (encoder.errors.length > 0) throw new AggregateError(encoder.errors)
-  } catch (error) {
-    throw encoder.results.length > 0 ? partlyArrived(error) : error
+export async function encode(
+  bot: Bot, channelId: string, session: SendSession, adapt?: (encoder: MessageEncoder) => unknown,
+): Promise<() => Promise<string[]>> {
+  const Encoder = encoderOf(bot)
+  if (!Encoder) throw new SendError('refused', 'the adapter cannot encode what another plugin made of the message')
+  const encoder = new Encoder(bot, channelId)
+  encoder.session = session
+  await adapt?.(encoder)
+  await encoder.prepare()
+  return async () => {
+    try {
+      await encoder.render(session.elements ?? [], true)
+      if (encoder.errors.length > 0) throw new AggregateError(encoder.errors)
+    } catch (error) {
+      throw encoder.results.length > 0 ? partlyArrived(error) : error
+    }
+    return encoder.results.map(message => message.id ?? '')
   }
-  return encoder.results.map(message => message.id ?? '')
 }
 
 /** The failure of a divided message. It is final if a further call would repeat the part that has arrived. */

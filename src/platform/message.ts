@@ -1,112 +1,110 @@
-import { h, type MessageEncoder, type Universal } from 'koishi'
+import { h, type MessageEncoder } from 'koishi'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { toText } from '../lib/shape'
 import type { Target } from '../message/model'
 import { breakTags } from './adapters'
 import { classifyThrown } from './failure'
-import {
-  announceSend, announceSent, createEncoder, createSession, partlyArrived, render, toElement, type BotAccount, type SendSession,
-} from './koishi'
+import { announceSend, announceSent, createSession, encode, partlyArrived, toElement, type BotAccount, type SendSession } from './koishi'
 import { longestLimit, SendError, type LoadedItem, type Message, type Receipt } from './port'
 
 /** One call that sends one platform message. @throws SendError */
 export type Call = () => Promise<Receipt>
 
+/** A message that is ready to leave. */
+export interface Prepared {
+  /** The calls that send it, at least one, in order. */
+  calls: readonly Call[]
+  /** Shown to other plugins after the calls. Absent if there are none, or the adapter shows them the message. */
+  session?: SendSession | undefined
+  /** Whether a repeated call is harmless. If one of several calls fails, a further round then makes only the missing ones. */
+  isRepeatable?: boolean
+}
+
 /**
- * A message that the relay sends by calls of its own, because adapters lose the answers of platforms. The adapter's encoder is used only
- * for elements of other plugins that these calls cannot express.
+ * Sends a message, for `Message.send`.
+ *
+ * @param prepare does all that sends nothing: finds the channel, reads files, shows the message to other plugins
+ * @throws SendError
  */
-export abstract class BotMessage<A extends BotAccount = BotAccount> implements Message {
-  abstract readonly likeness: string
-  abstract readonly idempotentFor: number
-  /** Details of the chat besides its channel, such as its guild, for other plugins and the adapter's encoder. */
-  protected readonly event: Partial<Universal.Event> = {}
-  /** Whether the relay announces a sent message to other plugins. Some adapters do that themselves, on the platform's report. */
-  protected readonly isAnnounced: boolean = true
-
-  constructor(protected readonly account: A, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {}
-
-  /** The adapter's ID of the chat. @throws SendError */
-  protected abstract channel(): Promise<string>
-
-  /**
-   * The calls that send the message, at least one, in order; `undefined` if only the adapter's encoder can send it.
-   *
-   * @param elements the message after other plugins
-   * @param isForeign whether other plugins changed it
-   * @throws SendError
-   */
-  protected abstract calls(channelId: string, elements: readonly h[], isForeign: boolean): Promise<readonly Call[] | undefined>
-
-  protected toElements(): h[] {
-    return this.items.map(toElement)
-  }
-
-  /** Completes the place in the adapter's encoder, if the channel is not all of it. @throws SendError */
-  protected adapt?(encoder: MessageEncoder): Promise<void>
-
-  async send(begin: () => void): Promise<Receipt> {
-    const { account, account: { bot }, target: { kind } } = this
-    const call = { hasBegun: false }
-    const start = (): void => {
-      if (!account.isOnline) throw new SendError('unsent', account.health.cause)
-      begin()
-      call.hasBegun = true
-    }
-    try {
-      const channelId = await this.channel()
-      const session = account.isHeard ? createSession(bot, channelId, kind === 'private', this.event) : undefined
-      const elements = session ? await announceSend(account, session, this.toElements()) : this.toElements()
-      // Plugins may also change elements in place.
-      const isForeign = session !== undefined && !isDeepStrictEqual(elements, this.toElements())
-      const calls = await this.calls(channelId, elements, isForeign)
-      if (session && !calls) return await this.encode(channelId, session, start)
-      start()
-      const messageIds = await this.makeAll(calls ?? [])
-      if (session && this.isAnnounced) announceSent(account, session, messageIds[0] ?? '')
-      return { messageIds }
-    } catch (error) {
-      // The adapter may have thrown after its call.
-      const failure = classifyThrown(error, call.hasBegun ? 'unanswered' : 'refused')
-      // A failed preparation has sent nothing.
-      throw call.hasBegun || failure.outcome !== 'unanswered' ? failure : new SendError('unsent', failure.wording, { cause: failure.cause })
-    }
-  }
-
-  private async makeAll(calls: readonly Call[]): Promise<string[]> {
-    const ids: string[] = []
-    for (const [index, call] of calls.entries()) {
-      try {
-        const { messageIds } = await (index === 0 ? call() : pastLimit(call))
-        ids.push(...messageIds)
-      } catch (error) {
-        const isRefused = error instanceof SendError && error.outcome === 'refused'
-        // If calls can be repeated, a further round makes only the missing ones.
-        throw index === 0 ? error : partlyArrived(error, isRefused || this.idempotentFor === 0)
-      }
-    }
-    return ids
-  }
-
-  /** Sends the elements of the session with the adapter's encoder. */
-  protected async encode(channelId: string, session: SendSession, begin: () => void): Promise<Receipt> {
-    const encoder = createEncoder(this.account.bot, channelId)
-    if (!encoder) throw new SendError('suppressed')
-    // Adapters do not escape tags that mention users, and the caller's texts may contain some.
-    session.elements = h.transform(session.elements ?? [], { text: attrs => h.text(breakTags(toText(attrs.content))) })
-    encoder.session = session
-    await this.adapt?.(encoder)
-    await encoder.prepare()
+export async function send(account: BotAccount, begin: () => void, prepare: () => Promise<Prepared>): Promise<Receipt> {
+  let hasBegun = false
+  try {
+    const { calls, session, isRepeatable = false } = await prepare()
+    if (!account.isOnline) throw new SendError('unsent', account.health.cause)
     begin()
-    const results = await render(encoder)
-    if (results.length === 0) throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
-    return { messageIds: results.filter(Boolean) }
+    hasBegun = true
+    const messageIds = await makeAll(calls, isRepeatable)
+    if (session) announceSent(account, session, messageIds[0] ?? '')
+    return { messageIds }
+  } catch (error) {
+    // The adapter may have thrown after its call.
+    const failure = classifyThrown(error, hasBegun ? 'unanswered' : 'refused')
+    // A failed preparation has sent nothing. It says nothing of the call, so it is no cause for the core.
+    throw hasBegun || failure.outcome !== 'unanswered' ? failure : new SendError('unsent', failure.wording, { cause: failure.cause })
   }
 }
 
-/** A message that is prepared once, and sent like that unless another plugin changes it. */
-export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotMessage<A> {
+async function makeAll(calls: readonly Call[], isRepeatable: boolean): Promise<string[]> {
+  const ids: string[] = []
+  for (const [index, call] of calls.entries()) {
+    try {
+      const { messageIds } = await (index === 0 ? call() : pastLimit(call))
+      ids.push(...messageIds)
+    } catch (error) {
+      const isRefused = error instanceof SendError && error.outcome === 'refused'
+      throw index === 0 ? error : partlyArrived(error, isRefused || !isRepeatable)
+    }
+  }
+  return ids
+}
+
+/** Makes a call, and repeats it after a short rate limit of its chat. A limit of the account is for the core, as it concerns all chats. */
+async function pastLimit(call: Call): Promise<Receipt> {
+  try {
+    return await call()
+  } catch (error) {
+    const limit = error instanceof SendError ? error.limit : undefined
+    if (limit?.scope !== 'chat' || limit.after > longestLimit) throw error
+    await delay(limit.after)
+    return call()
+  }
+}
+
+/** A chat in the adapter's terms. */
+export interface Channel {
+  id: string
+  guildId?: string
+}
+
+/** A message as other plugins left it. */
+export interface Announced {
+  /** Absent if no plugin listens. */
+  session: SendSession | undefined
+  elements: readonly h[]
+  /** Whether a plugin changed the elements. */
+  isForeign: boolean
+}
+
+/**
+ * Shows a message to other plugins before it is sent.
+ *
+ * @param toElements makes new elements each time, because plugins may change them in place
+ */
+export async function announce(account: BotAccount, { kind }: Target, { id, guildId }: Channel, toElements: () => h[]): Promise<Announced> {
+  const elements = toElements()
+  if (!account.isHeard) return { session: undefined, elements, isForeign: false }
+  const session = createSession(account.bot, id, kind === 'private', guildId === undefined ? {} : { guild: { id: guildId } })
+  const left = await announceSend(account, session, elements)
+  return { session, elements: left, isForeign: !isDeepStrictEqual(left, toElements()) }
+}
+
+/**
+ * A message that the relay sends by calls of its own, because adapters lose the answers of platforms. It is prepared once. The adapter's
+ * encoder sends it only if another plugin changed it.
+ */
+export abstract class WebMessage<A extends BotAccount = BotAccount> implements Message {
+  abstract readonly likeness: string
   /** As `idempotentFor`, if no other plugin has changed the message. */
   protected readonly repeatableFor: number = 0
   /** Whether another plugin has changed the message, or may have done so before a restart. */
@@ -114,8 +112,10 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotM
   private prepared: Promise<readonly Call[]> | undefined
 
   /** @param changed the ID of the message to change; absent for a new one */
-  constructor(account: A, target: Target, items: readonly LoadedItem[], protected readonly changed?: string) {
-    super(account, target, items)
+  constructor(
+    protected readonly account: A, protected readonly target: Target, protected readonly items: readonly LoadedItem[],
+    protected readonly changed?: string,
+  ) {
     this.isForeign = account.mayBeChanged
   }
 
@@ -130,35 +130,49 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotM
     return this.items.find(item => item.type === 'reply')?.messageId
   }
 
+  /** @throws SendError */
+  protected abstract channel(): Promise<Channel>
+
   /**
    * Prepares the message as far as possible without sending: reads files, and uploads them if that sends nothing.
    *
-   * @returns as `calls`
+   * @returns the calls that send it
    * @throws SendError
    */
   protected abstract prepare(channelId: string): Promise<readonly Call[]>
 
-  protected async calls(channelId: string, _elements: readonly h[], isForeign: boolean): Promise<readonly Call[] | undefined> {
-    this.isForeign = isForeign
-    if (isForeign && this.changed !== undefined) throw unchangeable('another plugin made something else of it')
-    if (isForeign) return
-    // A further round continues the preparation of the one before, such as a download.
+  /** Completes the place in the adapter's encoder, if the channel is not all of it. @throws SendError */
+  protected adapt?(encoder: MessageEncoder): Promise<void>
+
+  send(begin: () => void): Promise<Receipt> {
+    return send(this.account, begin, async () => {
+      const channel = await this.channel()
+      const { session, isForeign } = await announce(this.account, this.target, channel, () => this.items.map(toElement))
+      this.isForeign = isForeign
+      if (session && isForeign) return { calls: [await this.encode(channel.id, session)] }
+      return { calls: await this.prepareOnce(channel.id), session, isRepeatable: this.idempotentFor > 0 }
+    })
+  }
+
+  /** A further round continues the preparation of the one before, such as a download. */
+  private prepareOnce(channelId: string): Promise<readonly Call[]> {
     return this.prepared ??= this.prepare(channelId).catch((error: unknown) => {
       this.prepared = undefined
       throw error
     })
   }
-}
 
-/** Makes a call, and repeats it after a short rate limit of its chat. A limit of the account is for the core, as it concerns all chats. */
-async function pastLimit(call: Call): Promise<Receipt> {
-  try {
-    return await call()
-  } catch (error) {
-    const limit = error instanceof SendError ? error.limit : undefined
-    if (limit?.scope !== 'chat' || limit.after > longestLimit) throw error
-    await delay(limit.after)
-    return call()
+  /** The call that sends what another plugin made of the message. */
+  private async encode(channelId: string, session: SendSession): Promise<Call> {
+    if (this.changed !== undefined) throw unchangeable('another plugin made something else of it')
+    // Adapters do not escape tags that mention users, and the caller's texts may contain some.
+    session.elements = h.transform(session.elements ?? [], { text: attrs => h.text(breakTags(toText(attrs.content))) })
+    const render = await encode(this.account.bot, channelId, session, encoder => this.adapt?.(encoder))
+    return async () => {
+      const results = await render()
+      if (results.length === 0) throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
+      return { messageIds: results.filter(Boolean) }
+    }
   }
 }
 

@@ -6,7 +6,7 @@ import type { CauseId } from '../message/causes'
 import type { ParsedItem, Target } from '../message/model'
 import { elementsText, type IncomingSupport } from './incoming'
 import { BotAccount, checkEach, type PlatformSupport } from './koishi'
-import { onlyPart, WebMessage, type Call } from './message'
+import { onlyPart, WebMessage, type Call, type Channel } from './message'
 import type { LoadedItem, LoadedMedia, Message, Receipt } from './port'
 import { ask, readMedia, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from './web'
 
@@ -221,8 +221,6 @@ const nothing: Words = { text: '', entities: [] }
 class TelegramMessage extends WebMessage {
   readonly likeness = ''
   private readonly chat = readChat(this.target) ?? { id: this.target.id }
-  /** For the adapter, a topic is a channel, and its group the guild. */
-  protected override readonly event = this.target.kind === 'group' ? { guild: { id: this.chat.id } } : {}
 
   /** With the chat, because Telegram numbers messages per chat. Other plugins see the number alone, as from the adapter. */
   override async send(begin: () => void): Promise<Receipt> {
@@ -230,8 +228,10 @@ class TelegramMessage extends WebMessage {
     return { messageIds: messageIds.map(id => `${this.chat.id}:${id}`) }
   }
 
-  protected channel(): Promise<string> {
-    return Promise.resolve(String(this.chat.topic ?? this.chat.id))
+  /** For the adapter, a topic is a channel, and its group the guild. */
+  protected channel(): Promise<Channel> {
+    const { chat: { id, topic = id }, target: { kind } } = this
+    return Promise.resolve({ id: String(topic), ...kind === 'group' && { guildId: id } })
   }
 
   protected async prepare(): Promise<readonly Call[]> {

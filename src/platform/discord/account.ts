@@ -8,7 +8,7 @@ import type { ParsedItem, Target } from '../../message/model'
 import { toPage } from '../history'
 import type { IncomingSupport } from '../incoming'
 import { BotAccount, checkEach, type PlatformSupport } from '../koishi'
-import { onlyPart, WebMessage, type Call } from '../message'
+import { onlyPart, WebMessage, type Call, type Channel } from '../message'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { ask, readList, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
 import { read, restAfter } from './answer'
@@ -177,10 +177,10 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
     this.likeness = digest(JSON.stringify(this.parts.map(({ content, files }) => [essenceOf(content), files.map(({ name }) => name)])))
   }
 
-  protected async channel(): Promise<string> {
-    const channelId = await this.account.channelOf(this.target)
-    await this.account.rest(channelId)
-    return channelId
+  protected async channel(): Promise<Channel> {
+    const id = await this.account.channelOf(this.target)
+    await this.account.rest(id)
+    return { id }
   }
 
   protected async prepare(channelId: string): Promise<readonly Call[]> {

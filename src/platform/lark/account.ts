@@ -7,7 +7,7 @@ import { fieldsOf, isObject, objectsIn, toText, type JsonObject } from '../../li
 import type { ParsedItem, Target } from '../../message/model'
 import { toMention, type IncomingSupport } from '../incoming'
 import { BotAccount, checkEach, type PlatformSupport } from '../koishi'
-import { onlyPart, WebMessage, type Call } from '../message'
+import { onlyPart, WebMessage, type Call, type Channel } from '../message'
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { ask, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
 import { readData, type Subject } from './answer'
@@ -168,8 +168,8 @@ class LarkMessage extends WebMessage {
     this.likeness = `${name} ${items.length}`
   }
 
-  protected channel(): Promise<string> {
-    return Promise.resolve(this.place.id)
+  protected channel(): Promise<Channel> {
+    return Promise.resolve({ id: this.place.id })
   }
 
   protected async prepare(): Promise<Call[]> {

@@ -4,8 +4,8 @@ import { toText, type JsonObject } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
 import { classifyThrown, throwClassified } from '../failure'
 import { Reported } from '../history'
-import { BotAccount, createEncoder, partlyArrived, render, type ChatListener, type PlatformSupport, type SendSession } from '../koishi'
-import { BotMessage, type Call } from '../message'
+import { BotAccount, encode, partlyArrived, toElement, type ChatListener, type PlatformSupport, type SendSession } from '../koishi'
+import { announce, send, type Call, type Prepared } from '../message'
 import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { readList } from '../web'
 import { isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
@@ -102,58 +102,54 @@ class OneBotAccount extends BotAccount {
  * A message through a OneBot bot. The encoder of the adapter discards the reasons of the platform, so it is used only for elements of other
  * plugins that nothing else knows.
  */
-class OneBotMessage extends BotMessage<OneBotAccount> {
+class OneBotMessage implements Message {
   readonly likeness: string
-  readonly idempotentFor = 0
-  protected override readonly event = this.target.kind === 'group' ? { guild: { id: this.target.id } } : {}
   /** The elements of the last call, or of the first one that will be made. */
-  private sent: readonly h[] = this.toElements()
+  private sent: readonly h[]
 
-  constructor(account: OneBotAccount, target: Target, items: readonly LoadedItem[]) {
-    super(account, target, items)
+  constructor(private readonly account: OneBotAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {
+    this.sent = items.map(toElement)
     this.likeness = likenessOf(this.content ?? contentOf([]))
   }
 
-  override send(begin: () => void): Promise<Receipt> {
-    return this.account.login.follow(super.send(begin))
+  send(begin: () => void): Promise<Receipt> {
+    return this.account.login.follow(send(this.account, begin, () => this.prepare()))
   }
 
-  protected channel(): Promise<string> {
-    const { kind, id } = this.target
-    return Promise.resolve(kind === 'private' ? `private:${id}` : id)
-  }
-
-  /** A call keeps nothing of its parameters while the answer is awaited: they may hold pictures. */
-  protected calls(_channelId: string, elements: readonly h[]): Promise<readonly Call[] | undefined> {
-    return Promise.resolve(toSegments(this.items, elements) && [() => {
+  private async prepare(): Promise<Prepared> {
+    const { account, target, target: { kind, id }, items } = this
+    const channel = kind === 'private' ? { id: `private:${id}` } : { id, guildId: id }
+    const { session, elements } = await announce(account, target, channel, () => items.map(toElement))
+    if (session && !toSegments(items, elements)) return { calls: [await this.encode(channel.id, session)] }
+    // A call keeps nothing of its parameters while the answer is awaited: they may hold pictures.
+    const call: Call = () => {
       this.sent = elements
-      const call = toCall(this.target, toSegments(this.items, elements) ?? [])
-      return requestOf(this.account.bot)(...call).then(readReceipt).catch(throwClassified)
-    }])
+      const call = toCall(target, toSegments(items, elements) ?? [])
+      return requestOf(account.bot)(...call).then(readReceipt).catch(throwClassified)
+    }
+    return { calls: [call], session }
   }
 
-  /** Sends the elements of the session with the adapter's encoder, which may divide them into several platform messages. */
-  protected override async encode(channelId: string, session: SendSession, begin: () => void): Promise<Receipt> {
+  /** The call of the adapter's encoder, which may divide the elements of the session into several platform messages. */
+  private async encode(channelId: string, session: SendSession): Promise<Call> {
     const { view, answers } = recordAnswers(this.account.bot)
-    const encoder = createEncoder(view, channelId)
-    if (!encoder) throw new SendError('refused', 'the adapter cannot encode what another plugin made of the message')
-    encoder.session = session
-    await encoder.prepare()
-    begin()
-    this.sent = session.elements ?? []
-    const failure: unknown = await render(encoder).then(() => undefined, (error: unknown) => error)
-    const messageIds = answers.flatMap((answer, index) => {
-      try {
-        return readReceipt(answer).messageIds
-      } catch (error) {
-        throw index === 0 ? error : partlyArrived(error)
-      }
-    })
-    if (answers.length === 0) throw failure === undefined ? new SendError('suppressed') : classifyThrown(failure)
-    // The adapter also throws a TypeError when an answer of success has no data. Then all its calls have succeeded.
-    const cause = failure instanceof SendError ? failure.cause : failure
-    if (failure !== undefined && !(cause instanceof TypeError)) throw partlyArrived(failure)
-    return { messageIds }
+    const render = await encode(view, channelId, session)
+    return async () => {
+      this.sent = session.elements ?? []
+      const failure: unknown = await render().then(() => undefined, (error: unknown) => error)
+      const messageIds = answers.flatMap((answer, index) => {
+        try {
+          return readReceipt(answer).messageIds
+        } catch (error) {
+          throw index === 0 ? error : partlyArrived(error)
+        }
+      })
+      if (answers.length === 0) throw failure === undefined ? new SendError('suppressed') : classifyThrown(failure)
+      // The adapter also throws a TypeError when an answer of success has no data. Then all its calls have succeeded.
+      const cause = failure instanceof SendError ? failure.cause : failure
+      if (failure !== undefined && !(cause instanceof TypeError)) throw partlyArrived(failure)
+      return { messageIds }
+    }
   }
 
   reports(): readonly Report[] {

@@ -6,7 +6,7 @@ import type { ParsedItem, Target } from '../../message/model'
 import { forgive } from '../failure'
 import { Reported, toPage } from '../history'
 import { BotAccount, checkEach, isUser, type PlatformSupport } from '../koishi'
-import { BotMessage, type Call } from '../message'
+import { announce, send, type Prepared } from '../message'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { ask, readPages } from '../web'
 import { likenessOf, readBody, readReceipt, toElements, toMarkup } from './protocol'
@@ -126,36 +126,32 @@ class SatoriAccount extends BotAccount {
   }
 }
 
-class SatoriMessage extends BotMessage<SatoriAccount> {
+class SatoriMessage implements Message {
   readonly likeness: string
-  readonly idempotentFor = 0
   /** Absent if the server does not report own messages. */
   readonly reports?: () => readonly Report[]
-  /** The adapter announces the message when the server reports it. */
-  protected override readonly isAnnounced = false
   /** The elements of the last call, after other plugins. */
   private sent: readonly h[]
   /** Whether `sent` is known: another plugin may have changed the message before a restart. */
   private isKnown: boolean
 
-  constructor(account: SatoriAccount, target: Target, items: readonly LoadedItem[]) {
-    super(account, target, items)
-    this.sent = this.toElements()
+  constructor(private readonly account: SatoriAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {
+    this.sent = toElements(items)
     this.likeness = likenessOf(this.sent)
     this.isKnown = !account.mayBeChanged
     if (account.isReported) this.reports = () => account.reportsOf(target, likenessOf(this.sent))
   }
 
-  protected override toElements(): h[] {
-    return toElements(this.items)
+  send(begin: () => void): Promise<Receipt> {
+    return send(this.account, begin, () => this.prepare())
   }
 
-  protected channel(): Promise<string> {
-    return this.account.channelOf(this.target)
-  }
-
-  protected calls(channelId: string, elements: readonly h[]): Promise<readonly Call[]> {
-    return Promise.resolve([() => this.post(channelId, elements)])
+  /** Without the session: the adapter announces the message when the server reports it. */
+  private async prepare(): Promise<Prepared> {
+    const { account, target, items } = this
+    const id = await account.channelOf(target)
+    const { elements } = await announce(account, target, { id }, () => toElements(items))
+    return { calls: [() => this.post(id, elements)] }
   }
 
   private async post(channelId: string, elements: readonly h[]): Promise<Receipt> {
