@@ -124,7 +124,7 @@ export default {
       name: 'onebot-is-wired-in-one-place',
       comment: 'What is particular to OneBot stays in its folder; others meet it as an implementation of the port.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(?:index|platform/platforms|platform/onebot/.+)[.]ts$' },
+      from: { path: '^src/', pathNot: '^src/platform/(?:platforms|onebot/.+)[.]ts$' },
       to: { path: '^src/platform/onebot/' },
     },
     {

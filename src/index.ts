@@ -31,14 +31,11 @@ import { languageOf } from './lib/language'
 import { parseNames } from './message/names'
 import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
-import { Presence, reportBots, restartStuck } from './platform/bots'
+import { Presence, reportBots } from './platform/bots'
 import { HttpAccount } from './platform/http'
 import { Incoming } from './platform/incoming'
 import { KoishiPort, type BotState } from './platform/koishi'
-import { keepConnected } from './platform/onebot/connection'
-import { guardConnections } from './platform/onebot/guard'
-import { watchLogins } from './platform/onebot/login'
-import { platforms } from './platform/platforms'
+import { platforms, startPlatforms } from './platform/platforms'
 import { startRelay } from './relay/start'
 import { alertDoor, digestDoor, tellAll } from './relay/relay'
 import { announceEnds, MessageRelay, pluginDoor } from './service'
@@ -65,7 +62,7 @@ export function apply(ctx: Context, config: Config): void {
   logger.info('%s', describeSettings(origins))
   const presence = Presence.of(ctx)
   reportBots(ctx, presence, logger)
-  guardConnections(ctx, presence, logger)
+  startPlatforms(ctx, presence, logger)
 
   const dataDir = resolve(ctx.baseDir, settings.dataDir)
   const apiKey = provideKey(unwrap(ctx.root), settings.apiKey, dataDir, logger)
@@ -179,10 +176,6 @@ export function apply(ctx: Context, config: Config): void {
   }
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
-  keepConnected(ctx, logger)
-  // Not the QQ adapter: once stopped, its version 4.11.0 never renews its token again.
-  restartStuck(ctx, logger, bot => ['onebot', 'qq'].includes(bot.adapterName))
-  watchLogins(ctx, presence)
   ctx.plugin(MessageRelay, { relay, names, sources, inFlight })
 
   /** Stops within five seconds: present work has four to end; the rest is then cut off, with half a second for its answers. */

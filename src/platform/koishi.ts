@@ -1,4 +1,4 @@
-import { h, MessageEncoder, Universal, type Bot, type Context, type Session } from 'koishi'
+import { h, MessageEncoder, Universal, type Bot, type Context, type Logger, type Session } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/koishi'
 import { describePlace } from '../lib/log'
@@ -15,6 +15,8 @@ export interface PlatformSupport {
   owns(bot: Bot): boolean
   /** Makes the account of such a bot. The account must survive a reload of the plugin. */
   account(bot: Bot, presence: Presence): BotAccount
+  /** Looks after its bots until the context is disposed. */
+  start?(ctx: Context, presence: Presence, logger: Logger): void
   /** Observes the requests of an app's bots. The returned function ends that. */
   listen?(app: Context): () => void
   /** Reads the messages to its bots, if the adapter loses parts of them. */

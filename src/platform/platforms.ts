@@ -1,4 +1,6 @@
+import type { Context, Logger } from 'koishi'
 import { anyPlatform } from './adapter'
+import { restartStuck, type Presence } from './bots'
 import { discord } from './discord/account'
 import type { PlatformSupport } from './koishi'
 import { lark } from './lark/account'
@@ -8,3 +10,10 @@ import { telegram } from './telegram'
 
 /** The particulars of platforms. The first one that accepts a bot counts; the last one accepts every bot. */
 export const platforms: readonly [PlatformSupport, ...PlatformSupport[]] = [oneBot, telegram, lark, satori, discord, anyPlatform]
+
+/** Looks after the bots of all platforms until the context is disposed. */
+export function startPlatforms(ctx: Context, presence: Presence, logger: Logger): void {
+  for (const platform of platforms) platform.start?.(ctx, presence, logger)
+  // Not OneBot, which has a supervisor of its own, and not the QQ adapter: once stopped, its version 4.11.0 never renews its token again.
+  restartStuck(ctx, logger, bot => ['onebot', 'qq'].includes(bot.adapterName))
+}

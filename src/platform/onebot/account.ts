@@ -11,7 +11,9 @@ import { readList } from '../web'
 import { isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
 import { readData, readReceipt, toNumber } from './answer'
 import { askClosure, ClosureNotices } from './closure'
-import { Login } from './login'
+import { keepConnected } from './connection'
+import { guardConnections } from './guard'
+import { Login, watchLogins } from './login'
 import {
   chatOf, contentOf, eventOf, incomingOneBot, isSameContent, likenessOf, readHistory, readReport, toCall, toSegments, type Content,
 } from './message'
@@ -20,6 +22,11 @@ import {
 export const oneBot: PlatformSupport = {
   owns: isOneBot,
   account: (bot, presence) => new OneBotAccount(bot, presence),
+  start(ctx, presence, logger) {
+    guardConnections(ctx, presence, logger)
+    keepConnected(ctx, logger)
+    watchLogins(ctx, presence)
+  },
   incoming: incomingOneBot,
 }
 
