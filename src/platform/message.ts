@@ -3,9 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { toText } from '../lib/shape'
 import type { Target } from '../message/model'
-import { breakTags } from './adapters'
+import type { BotAccount } from './account'
 import { classifyThrown } from './failure'
-import { announceSend, announceSent, createSession, encode, partlyArrived, toElement, type BotAccount, type SendSession } from './koishi'
+import { announceSend, announceSent, breakTags, createSession, encode, partlyArrived, toElement, type SendSession } from './outgoing'
 import { longestLimit, SendError, type LoadedItem, type Message, type Receipt } from './port'
 
 /** One call that sends one platform message. @throws SendError */

@@ -1,12 +1,13 @@
 import type { Context, Logger } from 'koishi'
-import { anyPlatform } from './adapter'
-import { restartStuck, type Presence } from './bots'
+import type { PlatformSupport } from './account'
 import { discord } from './discord/account'
-import type { PlatformSupport } from './koishi'
 import { lark } from './lark/account'
 import { oneBot } from './onebot/account'
+import { anyPlatform } from './other/account'
+import type { Presence } from './presence'
+import { restartStuck } from './restarts'
 import { satori } from './satori/account'
-import { telegram } from './telegram'
+import { telegram } from './telegram/account'
 
 /** The particulars of platforms. The first one that accepts a bot counts; the last one accepts every bot. */
 export const platforms: readonly [PlatformSupport, ...PlatformSupport[]] = [oneBot, telegram, lark, satori, discord, anyPlatform]

@@ -3,8 +3,9 @@ import { causes, type About, type CauseId } from '../message/causes'
 import type { BotSelector, MediaItem, MentionItem, ParsedItem, ReplyItem, Target, TextItem } from '../message/model'
 
 /**
- * The core's view of chat platforms. `koishi.ts` implements these interfaces for the bots of a Koishi app, with the particulars of
- * OneBot 11 in `onebot/`. The tests in simulated time implement them with a scripted platform.
+ * The core's view of chat platforms. `koishi.ts` implements the port for the bots of a Koishi app. Each folder has the accounts and the
+ * messages of one adapter, and `other/` those of all adapters without a folder. The tests in simulated time implement all of it with a
+ * scripted platform.
  */
 export interface Port {
   /**

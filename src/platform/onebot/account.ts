@@ -2,13 +2,13 @@ import type { h, Session } from 'koishi'
 import { demand } from '../../errors'
 import { toText, type JsonObject } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
+import { BotAccount, type ChatListener, type PlatformSupport } from '../account'
 import { classifyThrown, throwClassified } from '../failure'
 import { Reported } from '../history'
-import { BotAccount, encode, partlyArrived, toElement, type ChatListener, type PlatformSupport, type SendSession } from '../koishi'
 import { announce, send, type Call, type Prepared } from '../message'
+import { encode, partlyArrived, toElement, type SendSession } from '../outgoing'
 import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { readList } from '../web'
-import { isOneBot, recordAnswers, requestOf, responseTimeout } from './adapter'
 import { readData, readReceipt, toNumber } from './answer'
 import { askClosure, ClosureNotices } from './closure'
 import { keepConnected } from './connection'
@@ -17,6 +17,7 @@ import { Login, watchLogins } from './login'
 import {
   chatOf, contentOf, eventOf, incomingOneBot, isSameContent, likenessOf, readHistory, readReport, toCall, toSegments, type Content,
 } from './message'
+import { isOneBot, recordAnswers, requestOf, responseTimeout } from './private-fields'
 
 /** What is particular to OneBot 11. */
 export const oneBot: PlatformSupport = {

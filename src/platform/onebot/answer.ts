@@ -1,7 +1,7 @@
 import { fieldsOf, toText } from '../../lib/shape'
 import { cleanWording } from '../failure'
 import { SendError, type Receipt } from '../port'
-import { classify, withoutCall } from '../qq'
+import { classify, withoutCall } from '../qq-answers'
 import { unreadable } from '../web'
 
 /**

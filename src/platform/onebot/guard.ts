@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { unwrap } from '../../lib/koishi'
 import { causes } from '../../message/causes'
-import type { Presence } from '../bots'
-import { connectionMode, dials, wireOf } from './adapter'
+import type { Presence } from '../presence'
+import { connectionMode, dials, wireOf } from './private-fields'
 import { tokenRefused, Wire, wireEvents } from './wire'
 
 /** Why a OneBot bot stays without a connection where its implementation has another account. */

@@ -3,10 +3,10 @@ import { inTime } from '../../lib/async'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import { causes } from '../../message/causes'
-import type { Presence } from '../bots'
 import { cleanWording } from '../failure'
 import { SendError } from '../port'
-import { hasRequest, isOneBot, requestOf, wireOf } from './adapter'
+import type { Presence } from '../presence'
+import { hasRequest, isOneBot, requestOf, wireOf } from './private-fields'
 import { wireEvents, type Wire } from './wire'
 
 /** The time between two looks, and how long `get_status` may take, in milliseconds. */

@@ -4,9 +4,9 @@ import { digest } from '../../lib/crypto'
 import { fieldsOf, toText } from '../../lib/shape'
 import { cleanWording } from '../failure'
 import { elementsText } from '../incoming'
-import { toElement } from '../koishi'
+import { toElement } from '../outgoing'
 import { SendError, type LoadedItem, type Receipt } from '../port'
-import { classify, withoutCall } from '../qq'
+import { classify, withoutCall } from '../qq-answers'
 import { readList, retryAfterOf, toFailure, type WebAnswer } from '../web'
 
 /*

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { requestOf } from '../../../src/platform/onebot/adapter'
+import { requestOf } from '../../../src/platform/onebot/private-fields'
 import { SendError } from '../../../src/platform/port'
 import { text } from '../../support/items'
 import { relayFor } from '../../support/relay'

@@ -1,7 +1,7 @@
 import { Universal, type Bot, type Context } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import { Presence } from '../../../src/platform/bots'
+import { Presence } from '../../../src/platform/presence'
 import { addForward } from '../../support/onebot'
 import { botOf, startPair, startSimulator, untilStatus, type Pair } from './support'
 

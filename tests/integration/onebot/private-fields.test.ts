@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { describe, test } from 'node:test'
-import { requestOf, wireOf } from '../../../src/platform/onebot/adapter'
+import { requestOf, wireOf } from '../../../src/platform/onebot/private-fields'
 import { startPair } from './support'
 
 /** What makes calls fast and fails in silence when a new version of another package has it elsewhere: the messages arrive all the same. */

@@ -2,7 +2,7 @@ import { Bot, Context, Universal, type ForkScope, type Logger } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { restartStuck } from '../../../src/platform/bots'
+import { restartStuck } from '../../../src/platform/restarts'
 
 const minute = 60_000
 

@@ -119,7 +119,7 @@ function connectionCause({ status, error }: Bot, refusal: string | undefined): s
 }
 
 /** The `sid` of a bot, or only its platform: before its login, it may have no ID. */
-function nameOf({ platform, selfId }: Bot): string {
+export function nameOf({ platform, selfId }: Bot): string {
   return [platform, selfId].filter(Boolean).join(':')
 }
 
@@ -146,96 +146,4 @@ export function reportBots(ctx: Context, presence: Presence, logger: Logger): vo
       logger.info('%s', `bot ${describe(bot, now.state === health.state ? now : health)}${past}`)
     })
   }))
-}
-
-/** Keeps one bot running. */
-interface Keeper {
-  /** Called for each change of the bot's status. */
-  update(): void
-  dispose(): void
-}
-
-/**
- * Gives each bot that needs one a keeper, until the context is disposed.
- *
- * @param make returns `undefined` if the bot needs none now
- * @returns the present keepers, and a function that starts with the present bots
- */
-export function attend<T extends Keeper>(
-  ctx: Context, make: (bot: Bot) => T | undefined,
-): { keepers: ReadonlyMap<Bot, T>, begin: () => void } {
-  const bots = unwrap(ctx.bots)
-  const keepers = new Map<Bot, T>()
-  const update = (traced: Bot): void => {
-    const bot = unwrap(traced)
-    // While an adapter is reloaded, Koishi announces the last changes of the old bot in the name of the new one.
-    if (!bots.some(each => unwrap(each) === bot)) return
-    const keeper = keepers.get(bot) ?? make(bot)
-    if (keeper) keepers.set(bot, keeper)
-    keeper?.update()
-  }
-  ctx.on('bot-status-updated', update)
-  ctx.on('bot-removed', bot => {
-    keepers.get(unwrap(bot))?.dispose()
-    keepers.delete(unwrap(bot))
-  })
-  ctx.on('dispose', () => keepers.forEach(keeper => keeper.dispose()))
-  return { keepers, begin: () => bots.forEach(update) }
-}
-
-/** How long a bot may be connecting before it is started again, in milliseconds. The time doubles with each start, up to the longest. */
-const firstPatience = 60_000
-const longestPatience = 600_000
-
-/**
- * Starts bots again that stay "connecting", or whose adapters gave up, until the plugin is disposed. With adapter-telegram 4.5.11, either
- * happens when the platform cannot be reached at the start, or polls fail. Left alone are bots that reconnect by themselves, that a person
- * has stopped, or that are hidden, because another bot starts these.
- *
- * @param isOther whether another part of the plugin keeps this bot connected
- */
-export function restartStuck(ctx: Context, logger: Pick<Logger, 'warn'>, isOther: (bot: Bot) => boolean): void {
-  attend(ctx, bot => isOther(bot) ? undefined : new Starter(bot, logger)).begin()
-}
-
-class Starter implements Keeper {
-  private timer: NodeJS.Timeout | undefined
-  /** The number of starts since the bot was online. */
-  private tries = 0
-  /** Whether a start is in progress: a second one would make another connection. */
-  private isStarting = false
-  private isDisposed = false
-
-  constructor(private readonly bot: Bot, private readonly logger: Pick<Logger, 'warn'>) {}
-
-  update(): void {
-    const { status, hidden } = this.bot
-    clearTimeout(this.timer)
-    if (status === online) this.tries = 0
-    const isStuck = status === Universal.Status.CONNECT || status === Universal.Status.OFFLINE
-    if (!isStuck || hidden || this.isStarting || this.isDisposed) return
-    const patience = Math.min(firstPatience * 2 ** this.tries, longestPatience)
-    this.timer = setTimeout(() => {
-      // An adapter that gives up sets an error, after the change of status; a stop by a person sets none.
-      if (this.bot.status === Universal.Status.OFFLINE && !this.bot.error) return
-      // A failed start is repeated, like that of an adapter that gives up in silence.
-      void this.restart(patience).catch(() => undefined).then(() => this.update())
-    }, patience)
-  }
-
-  dispose(): void {
-    this.isDisposed = true
-    clearTimeout(this.timer)
-  }
-
-  private async restart(patience: number): Promise<void> {
-    const { bot } = this
-    const state = bot.isActive ? 'connecting' : 'offline'
-    this.logger.warn('%s', `the bot ${nameOf(bot)} is started again: it has been ${state} for ${patience / 1000} s`)
-    this.tries++
-    await bot.stop()
-    if (this.isDisposed) return
-    this.isStarting = true
-    await bot.start().finally(() => this.isStarting = false)
-  }
 }

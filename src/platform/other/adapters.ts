@@ -1,8 +1,9 @@
 import type { Bot } from 'koishi'
-import type { JsonObject } from '../lib/shape'
-import type { CauseId } from '../message/causes'
-import type { Item } from '../message/model'
-import type { Limit } from './port'
+import type { JsonObject } from '../../lib/shape'
+import type { CauseId } from '../../message/causes'
+import type { Item } from '../../message/model'
+import { breakTags } from '../outgoing'
+import type { Limit } from '../port'
 
 /** The type of an item, or a mention of everybody. */
 export type Feature = Item['type'] | 'at-all'
@@ -51,7 +52,6 @@ export interface Adapter {
   readonly confirmed?: (body: JsonObject) => unknown
 }
 
-const invisible = '\u200b'
 const media = ['image', 'video', 'audio', 'file'] as const
 
 /** Any document or media type that WhatsApp takes. https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media */
@@ -59,14 +59,6 @@ const whatsAppTypes = new RegExp([
   'audio/(?:aac|mp4|mpeg|amr|ogg|opus)', 'image/(?:jpeg|png|webp)', 'video/(?:mp4|3gpp)', 'text/plain',
   String.raw`application/(?:pdf|msword|vnd\.ms-(?:powerpoint|excel)|vnd\.openxmlformats-officedocument\..*)`,
 ].map(type => `^${type}$`).join('|'))
-
-/**
- * Keeps tags of mentions in a text from being live: `<@id>`, `<@&role>` and `@everyone` of Discord, `<at user_id="…">` of Feishu, and those
- * of QQ: https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/trans/text-chain.html
- */
-export function breakTags(text: string): string {
-  return text.replace(/<(?=[@#]|at\b|qqbot-|emoji:)|@(?=everyone)/g, `$&${invisible}`)
-}
 
 /** Causes by the codes that mean them. */
 function causesOf(...table: readonly (readonly [cause: CauseId, codes: readonly string[]])[]): ReadonlyMap<string, CauseId> {
@@ -88,7 +80,7 @@ const adapters = new Map<string, Adapter>(Object.entries({
   // https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/message_format.html has the escapes.
   qqguild: {
     name: 'QQ', lacks: ['video', 'audio', 'file'], direct: 'answer', answers: true, userId: /^\d+$/,
-    escape: text => escapeEntities(text).replace(/@(?=everyone)/g, `$&${invisible}`),
+    escape: text => breakTags(escapeEntities(text)),
     limits: new Map([['20028', 'chat']]),
     // Only as an answer.
     causes: causesOf(['forbidden', ['304048']]),

@@ -1,18 +1,16 @@
 import { h, Universal, type Bot, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
-import { demand } from '../errors'
-import { fieldsOf } from '../lib/shape'
-import type { ParsedItem, Target } from '../message/model'
+import { demand } from '../../errors'
+import { fieldsOf } from '../../lib/shape'
+import type { ParsedItem, Target } from '../../message/model'
+import { BotAccount, checkEach, isUser, type PlatformSupport } from '../account'
+import { classifyThrown, throwClassified } from '../failure'
+import { send, type Prepared } from '../message'
+import { announceSend, createSession, encode, encoderOf, partlyArrived, toElement, type SendSession } from '../outgoing'
+import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
+import { readMedia, type MediaFile } from '../web'
 import { adapterOf, type Adapter, type Feature } from './adapters'
-import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './exchange'
-import { classifyThrown, throwClassified } from './failure'
-import {
-  announceSend, BotAccount, checkEach, createSession, encode, encoderOf, isUser, partlyArrived, toElement, type PlatformSupport,
-  type SendSession,
-} from './koishi'
-import { send, type Prepared } from './message'
-import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
-import { readMedia, type MediaFile } from './web'
+import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './answer'
 
 /** Any other platform, through Koishi's own interface. */
 export const anyPlatform: PlatformSupport = {

@@ -1,7 +1,7 @@
 import { Bot, Context, Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { Presence } from '../../../src/platform/bots'
+import { Presence } from '../../../src/platform/presence'
 import type { Health } from '../../../src/platform/port'
 
 class TestBot extends Bot {

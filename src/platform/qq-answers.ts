@@ -1,6 +1,10 @@
 import type { CauseId } from '../message/causes'
 import type { SendFailure } from './port'
 
+/*
+ * What the clients of QQ answer to a send. They quote QQ in the same words through OneBot and through Satori.
+ */
+
 /** What an answer of failure means: the message was sent all the same, or how it failed, and why. */
 export interface Known {
   outcome: 'sent' | Exclude<SendFailure, 'suppressed'>

@@ -1,10 +1,10 @@
 import { HTTP, type Context } from 'koishi'
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { parseJson } from '../lib/json'
-import { fieldsOf, toText, type JsonObject } from '../lib/shape'
+import { parseJson } from '../../lib/json'
+import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
+import { SendError } from '../port'
+import { retryAfterOf, toFailure, type WebAnswer } from '../web'
 import type { Adapter } from './adapters'
-import { SendError } from './port'
-import { retryAfterOf, toFailure, type WebAnswer } from './web'
 
 /*
  * The answers of platforms to the requests that adapters make through Koishi's HTTP client. Adapters turn an answer into a text or an error

@@ -1,0 +1,107 @@
+import type { Bot, Context, Logger, Session } from 'koishi'
+import { RelayError } from '../errors'
+import { unwrap } from '../lib/koishi'
+import type { Item, ParsedItem, Target } from '../message/model'
+import type { IncomingSupport } from './incoming'
+import type { Account, Health, LoadedItem, Message, Port } from './port'
+import type { Presence } from './presence'
+
+/** The particulars of one adapter's bots. */
+export interface PlatformSupport {
+  /** Whether this is a bot of that adapter: the name of its platform does not tell, as a Satori server may use it as well. */
+  owns(bot: Bot): boolean
+  /** Makes the account of such a bot. The account must survive a reload of the plugin. */
+  account(bot: Bot, presence: Presence): BotAccount
+  /** Looks after its bots until the context is disposed. */
+  start?(ctx: Context, presence: Presence, logger: Logger): void
+  /** Observes the requests of an app's bots. The returned function ends that. */
+  listen?(app: Context): () => void
+  /** Reads the messages to its bots, if the adapter loses parts of them. */
+  incoming?: IncomingSupport
+  /** The ID of a bot's account, if it is known before the login. */
+  selfId?(bot: Bot): string | undefined
+}
+
+/** As `Port.onChat` calls it back. */
+export type ChatListener = Parameters<Port['onChat']>[0]
+
+/** The common part of all accounts. */
+export abstract class BotAccount implements Account {
+  readonly platform: string
+  /** The events of the app. Read once, because access through the context is slow. */
+  readonly lifecycle: Bot['ctx']['lifecycle']
+
+  constructor(readonly bot: Bot, protected readonly presence: Presence) {
+    this.platform = bot.platform ?? ''
+    this.lifecycle = unwrap(bot.ctx.root.lifecycle)
+  }
+
+  get sid(): string {
+    return this.bot.sid
+  }
+
+  get health(): Health {
+    return this.presence.health(this.bot)
+  }
+
+  get isOnline(): boolean {
+    return this.presence.isOnline(this.bot)
+  }
+
+  get selfId(): string {
+    return this.bot.selfId
+  }
+
+  get name(): string {
+    return this.bot.user?.name ?? ''
+  }
+
+  /**
+   * Whether any plugin listens to sent messages. Most apps have none, and making the session takes a tenth of the time of a send.
+   * The listeners are those of `Lifecycle` in @cordisjs/core 3.18.1; `internal/event` receives all events.
+   */
+  get isHeard(): boolean {
+    const { send, 'before-send': before, 'internal/event': all } = this.lifecycle._hooks
+    return Boolean(before?.length) || Boolean(send?.length) || Boolean(all?.length)
+  }
+
+  /** Whether any plugin listens to messages before they are sent, so that it can change them. */
+  get mayBeChanged(): boolean {
+    return Boolean(this.lifecycle._hooks['before-send']?.length)
+  }
+
+  abstract readonly readsFiles: boolean
+  readonly takesFiles: boolean = true
+  abstract readonly longestText: number
+  abstract readonly retriesUnanswered: boolean
+  /** No limit is known. */
+  readonly recallableFor: number = Infinity
+  abstract check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[]
+  abstract recall(target: Target, messageId: string): Promise<void>
+  abstract message(target: Target, items: readonly LoadedItem[], name: string): Message
+
+  /** Handles the session of a platform's event. During a reload, both relays hand it over. */
+  hear?(session: Session, onChat: ChatListener): void
+}
+
+/**
+ * Replaces items that the platform cannot send by a `bad-request`.
+ *
+ * @param refusal why the platform cannot send an item, in plain English; `undefined` if it can
+ */
+export function checkEach(items: readonly ParsedItem[], refusal: (item: Item) => string | undefined): ParsedItem[] {
+  return items.map(item => {
+    const reason = item instanceof RelayError ? undefined : refusal(item)
+    return reason === undefined ? item : new RelayError('bad-request', reason)
+  })
+}
+
+/** Characters that no user's ID has on any platform. In markup, they would end the mention. */
+const plainId = /^[^\s<>()[\]{}|&"'`\\!#*]+$/
+/** IDs that mention many users on some platform. Not every key may use them. */
+const crowd = /^@?(?:all|here|everyone|online|channel|0*)$|@(?:everyone|here)/i
+
+/** Whether an ID mentions a single user, also in the markup of any platform. */
+export function isUser(id: string): boolean {
+  return plainId.test(id) && !crowd.test(id)
+}
