@@ -40,8 +40,9 @@ export async function send(account: BotAccount, begin: () => void, prepare: () =
   } catch (error) {
     // The adapter may have thrown after its call.
     const failure = classifyThrown(error, hasBegun ? 'unanswered' : 'refused')
+    if (hasBegun || failure.outcome !== 'unanswered') throw failure
     // A failed preparation has sent nothing. It says nothing of the call, so it is no cause for the core.
-    throw hasBegun || failure.outcome !== 'unanswered' ? failure : new SendError('unsent', failure.wording, { cause: failure.cause })
+    throw new SendError('unsent', failure.wording, { causeId: 'unreachable', cause: failure.cause })
   }
 }
 

@@ -408,7 +408,9 @@ describe('chats', () => {
 
   test('a channel that cannot be opened at first: the file still follows its text', async () => {
     platforms.server.fault({ path: /user-chat\/create$/, answer: { status: 500 }, times: 1 })
-    await reaches(await queue({ to: 'kook:private:1780328444', messages: [{ msg: 'x' }, { type: 'file', url: report }] }), 'sent')
+    const id = await queue({ to: 'kook:private:1780328444', messages: [{ msg: 'x' }, { type: 'file', url: report }] })
+    await until('it is held', async () => /"cause":"unreachable"/.test(JSON.stringify((await ask(`/deliveries/${id}`)).data.held)))
+    await reaches(id, 'sent')
     assert.deepEqual(platforms.sends('kook').map(({ fields: { content } }) => String(content).includes('"type":"file"')), [false, true])
   })
 
