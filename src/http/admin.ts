@@ -8,8 +8,8 @@ import { writeMinutes } from '../message/quiet'
 import { reachOf, skippedWays, writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
 import { hasBody, readFields, readJson } from './body'
-import { toIso } from './queues'
 import { route, type Exchange, type Route, type Success } from './routes'
+import { toIso } from './views'
 
 /** The parts of the plugin that the routes need. */
 export interface AdminOptions {

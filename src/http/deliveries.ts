@@ -6,12 +6,12 @@ import { readValue } from '../lib/words'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, reachOf, readAddress, writeTarget } from '../message/target'
-import { isRetryable, outcomeOf, states, threadDeedOf, type Delivery, type Results, type State } from '../relay/delivery'
+import { isRetryable, states, type Delivery, type State } from '../relay/delivery'
 import { alertDoor, type ListFilter, type Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
-import { toIso, viewState, type ShownState, type Waits } from './queues'
 import { route, type Exchange, type Route } from './routes'
+import { toIso, viewDelivery, type ShownState, type Waits } from './views'
 
 const maxLimit = 1000
 /** The query parameters that filter deliveries. */
@@ -94,7 +94,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       const delivery = await history.get(idOf(exchange))
       // The answer does not reveal that the delivery exists.
       if (confinedTo !== undefined && delivery.caller !== confinedTo) throw new RelayError('not-found')
-      return { data: view(delivery, await history.withContent([delivery.id]), relay) }
+      return { data: viewDelivery(delivery, await history.withContent([delivery.id]), relay) }
     }),
     route('GET', '/deliveries/:id/items', ['manage'], async exchange => {
       return { data: { items: writeItems(await (await relay.history()).items(idOf(exchange))) } }
@@ -157,7 +157,7 @@ async function readPage(
     const kept = await history.withContent(found.map(({ id }) => id))
     for (const [index, delivery] of found.slice(0, wanted).entries()) {
       from = { ...filter, before: delivery.id }
-      const shown = view(delivery, kept, relay)
+      const shown = viewDelivery(delivery, kept, relay)
       if (isWanted?.(shown.state) === false) continue
       deliveries.push(shown)
       length += JSON.stringify(shown).length
@@ -174,57 +174,6 @@ function confine(filter: ListFilter, confinedTo: string | undefined): ListFilter
   if (confinedTo === undefined) return filter
   const isForeign = filter.caller !== undefined && filter.caller !== confinedTo
   return { ...filter, caller: confinedTo, ...isForeign && { states: [] } }
-}
-
-/**
- * A delivery as callers see it.
- *
- * @param kept the IDs of deliveries whose content is retained
- */
-function view(delivery: Delivery, kept: ReadonlySet<string>, relay: Waits): { state: ShownState, [field: string]: unknown } {
-  const { id, target, bot, caller, door, createdAt, updatedAt, expiresAt, attempts, results, flow, summary } = delivery
-  return {
-    id,
-    ...viewState(delivery, relay),
-    target: writeTarget(target),
-    [target.kind === 'group' ? 'group_id' : 'user_id']: target.id,
-    bot,
-    ...caller !== null && { key_name: caller },
-    ...door !== '' && { door },
-    created_at: toIso(createdAt),
-    updated_at: toIso(updatedAt),
-    ...flow.urgent && { urgent: true },
-    ...flow.policy && { name: flow.policy.name },
-    ...flow.digest && { digest: flow.digest },
-    ...flow.members && { members: flow.members },
-    ...expiresAt !== null && { expires_at: toIso(expiresAt) },
-    attempts,
-    results: viewResults(results),
-    ...viewFlow(delivery),
-    items: summary.items,
-    history: summary.calls.map(({ at, took, outcome, reason }) => ({
-      at: toIso(at), took_ms: took, outcome, ...reason !== undefined && { reason },
-    })),
-    ...summary.waited !== null && { waited_ms: Math.round(summary.waited) },
-    platform_ms: summary.platformTime,
-    ...kept.has(id) && { content: true },
-  }
-}
-
-/** The known results of items, as callers see them. */
-export function viewResults(results: Results): object[] {
-  return results.flatMap((result, index) => {
-    if (!result) return []
-    if (result.success) return { index, success: true, message_ids: result.messageIds }
-    return { index, success: false, code: result.error.status, msg: result.error.message, outcome: outcomeOf(result) }
-  })
-}
-
-/** How a delivery continued its thread, and which ways were tried before the present one. */
-export function viewFlow(delivery: Delivery): { thread?: string, route?: object[] } {
-  const thread = threadDeedOf(delivery)
-  const { past = [] } = delivery.flow.route ?? {}
-  return { ...thread && { thread }, ...past.length > 0 && { route: past.map(({ at, ...end }) => ({ ...end, at: toIso(at) })) } }
 }
 
 function idOf({ params }: Exchange): string {

@@ -4,8 +4,9 @@ import type { Refusals } from '../access/refusals'
 import { RelayError } from '../errors'
 import { inTime } from '../lib/async'
 import type { Backlog, Relay } from '../relay/relay'
-import { maySee, toIso, viewBlock } from './queues'
+import { maySee } from './queues'
 import { route, type Route } from './routes'
+import { toIso, viewBlock } from './views'
 
 /** How long the readiness check may take, in milliseconds: "not ready" tells a probe more than a timeout. */
 const checkTime = 2_000

@@ -5,10 +5,9 @@ import type { Content, Destination, Destinations } from '../message/model'
 import { keyOf, platformOf, waysOf, writeAddress, writeTarget } from '../message/target'
 import { createDelivery, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay, Submission, Submitted } from '../relay/relay'
-import { viewResults, viewFlow } from './deliveries'
 import type { Handling } from './preferences'
-import { viewState } from './queues'
 import type { Exchange, Success } from './routes'
+import { viewFlow, viewResults, viewState } from './views'
 
 /** The messages that a request asks for, and how to send them. */
 export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, Partial<Omit<Handling, 'deferred'>> {
