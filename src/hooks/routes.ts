@@ -39,7 +39,7 @@ export interface HookOptions {
 /** How long to wait for the result without a database, in milliseconds. Some senders wait only a second for the answer. */
 const patience = 800
 /** When a sender may repeat a refused request, in seconds. */
-const retryAfter = 30
+const retryAfter = '30'
 
 const noSuchKeyOrSecret = 'neither the key nor the secret of the signature matches a key: give the sender one that is allowed hooks'
 const noSuchToken = (header: string): string => `wrong token: ${header} matches no key; give the sender a key that is allowed hooks`
@@ -109,10 +109,11 @@ class Hooks {
     try {
       const source = await this.find(exchange)
       const answer = await this.accept(exchange, source)
-      const { status = 200, msg = 'ok' } = answer
-      if (status === 503) exchange.response.setHeader('Retry-After', retryAfter)
-      if (!source.shape || 'dry_run' in answer.data) return answer
-      return status < 400 ? source.shape.success(exchange.query) : source.shape.failure({ status, message: msg, headers: {} })
+      const { data, status = 200, msg = 'ok', log } = answer
+      const told = { log, headers: { ...answer.headers, ...status === 503 && { 'Retry-After': retryAfter } } }
+      if (!source.shape || 'dry_run' in data) return { ...answer, ...told }
+      const shaped = status < 400 ? source.shape.success(exchange.query) : source.shape.failure({ status, message: msg, headers: {} })
+      return { ...shaped, ...told }
     } catch (thrown) {
       const error = RelayError.from(thrown)
       if (!temporary.has(error.code)) throw error
@@ -121,13 +122,13 @@ class Hooks {
   }
 
   /** Answers a failure in the shape that the callers of the source expect. */
-  fail(error: RelayError, { params, response }: Exchange): PlainAnswer {
+  fail(error: RelayError, { params }: Exchange): PlainAnswer {
     const { status, message, headers } = error
-    const { 'retry-after': given = String(retryAfter) } = headers
-    if (status === 503) response.setHeader('Retry-After', given)
-    const shape = this.options.sources.get(params.source ?? '')?.shape
-    if (!shape) return failure(error)
-    return shape.failure({ status, message, headers: status === 503 ? { ...headers, 'retry-after': given } : headers })
+    const { shape } = this.options.sources.get(params.source ?? '') ?? {}
+    if (status !== 503) return shape?.failure(error) ?? failure(error)
+    const { 'retry-after': given = retryAfter } = headers
+    const answer = shape?.failure({ status, message, headers: { ...headers, 'retry-after': given } }) ?? failure(error)
+    return { ...answer, headers: { 'Retry-After': given } }
   }
 
   private async accept(exchange: Exchange, source: Source): Promise<Success> {
@@ -146,10 +147,10 @@ class Hooks {
     const hook = await parseHook(exchange, raw, source)
     const kept = handling.isDry ? undefined : payloads.keep(source.name, caller.name, hook)
     const reading = source.read(hook)
-    if ('skipped' in reading) return skip(exchange, reading.skipped)
+    if ('skipped' in reading) return skip(reading.skipped)
     if (kept) kept.event = reading.name
     const why = whyFilteredOut(reading, query)
-    if (why !== undefined) return skip(exchange, why)
+    if (why !== undefined) return skip(why)
     const translations = new Map<Language, Content>()
     for (const lang of new Set(localized.map(each => each.lang))) {
       const items = await this.render(exchange.id, source, reading, lang)
@@ -157,7 +158,7 @@ class Hooks {
       if (items.length > 0) translations.set(lang, { mode, items, longText: 'file', ...timing, ...threadOf(thread, source, reading) })
     }
     const [content] = translations.values()
-    if (!content) return skip(exchange, 'its template gives no text')
+    if (!content) return skip('its template gives no text')
     const key = keyFor(exchange, source, hook)
     // A template may produce text in only some of the languages.
     const list = localized.filter(({ lang }) => translations.has(lang))
@@ -199,9 +200,8 @@ function ownSource(name: string): Source {
   return { name, read: ({ payload }) => ({ name, view: payload }), keyOf: keyIn('idempotency-key', 'webhook-id') }
 }
 
-function skip(exchange: Exchange, why: string): Success {
-  exchange.outcome = `skipped: ${why}`
-  return { data: { skipped: why } }
+function skip(why: string): Success {
+  return { data: { skipped: why }, log: `skipped: ${why}` }
 }
 
 /** The thread of an event: that of the address, otherwise that of the event; none with `thread=0`. */

@@ -1,6 +1,6 @@
 import { demand, RelayError } from '../errors'
 import { readFields, readJson, type BodyLimits } from '../http/body'
-import { route, type Exchange, type Route } from '../http/routes'
+import { byCaller, route, type Exchange, type Route } from '../http/routes'
 import { languages, type Language } from '../lib/language'
 import { isObject } from '../lib/shape'
 import { writeLink } from '../message/link'
@@ -42,12 +42,12 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
       demand(typeof template === 'string', 'template must be text')
       const name = nameOf(exchange)
       await templates.put(name, template)
-      return { data: { template, source: 'own' }, change: `the template ${JSON.stringify(name)} was saved` }
+      return { data: { template, source: 'own' }, log: `the template ${JSON.stringify(name)} was saved ${byCaller(exchange)}` }
     }),
     route('DELETE', '/templates/:source', ['admin'], async exchange => {
       const name = nameOf(exchange)
       if (!await templates.remove(name)) throw new RelayError('not-found', 'there is no template of your own of this name')
-      return { data: { name }, change: `the template ${JSON.stringify(name)} was removed` }
+      return { data: { name }, log: `the template ${JSON.stringify(name)} was removed ${byCaller(exchange)}` }
     }),
     route('POST', '/templates/:source/preview', ['admin'], async exchange => {
       const name = nameOf(exchange)

@@ -8,7 +8,7 @@ import { writeMinutes } from '../message/quiet'
 import { reachOf, skippedWays, writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
 import { hasBody, readFields, readJson } from './body'
-import { route, type Exchange, type Route, type Success } from './routes'
+import { byCaller, route, type Exchange, type Route, type Success } from './routes'
 import { toIso } from './views'
 
 /** The parts of the plugin that the routes need. */
@@ -39,15 +39,16 @@ export function adminRoutes(options: AdminOptions): Route[] {
     return made ? viewKey(made, access.usage()) : {}
   }
 
-  /** Makes a route that changes something. */
+  /** Makes a route that changes something. The log tells who did. */
   const change = (
-    method: Route['method'], path: string, action: (name: string, exchange: Exchange) => Promise<Success & { change: string }>,
-  ): Route => route(method, path, ['admin'], exchange => {
+    method: Route['method'], path: string, action: (name: string, exchange: Exchange) => Promise<Success & { log: string }>,
+  ): Route => route(method, path, ['admin'], async exchange => {
     // The active relay would notice the change only later.
     if (relay.standsBehind !== undefined) {
       throw new RelayError('standby', 'another relay works the database of this bot, and this one stands by: make changes there')
     }
-    return action(exchange.params.name ?? '', exchange)
+    const answer = await action(exchange.params.name ?? '', exchange)
+    return { ...answer, log: `${answer.log} ${byCaller(exchange)}` }
   })
 
   return [
@@ -59,18 +60,18 @@ export function adminRoutes(options: AdminOptions): Route[] {
     }),
     change('POST', '/keys', async (_, exchange) => {
       const { name, ...secrets } = await madeKeys.create(readFields(await readJson(exchange, limits)))
-      return { status: 201, data: { ...show(name), ...secrets }, change: `the key ${JSON.stringify(name)} was made` }
+      return { status: 201, data: { ...show(name), ...secrets }, log: `the key ${JSON.stringify(name)} was made` }
     }),
     change('POST', '/keys/:name/rotate', async (name, exchange) => {
       const { grace, ...others } = readFields(hasBody(exchange) ? await readJson(exchange, limits) : {})
       // With a misspelt `grace`, the old key would end at once.
       demand(Object.keys(others).length === 0, 'the body may have grace only')
       const secrets = await madeKeys.rotate(name, grace)
-      return { data: { ...show(name), ...secrets }, change: `the key ${JSON.stringify(name)} was replaced by a new one` }
+      return { data: { ...show(name), ...secrets }, log: `the key ${JSON.stringify(name)} was replaced by a new one` }
     }),
     change('DELETE', '/keys/:name', async name => {
       await madeKeys.remove(name)
-      return { data: { name }, change: `the key ${JSON.stringify(name)} was removed` }
+      return { data: { name }, log: `the key ${JSON.stringify(name)} was removed` }
     }),
     route('GET', '/targets', ['read', 'admin'], ({ caller }) => {
       const maySee = ({ name, named }: ListedTarget): boolean => caller.may('admin')
@@ -79,12 +80,12 @@ export function adminRoutes(options: AdminOptions): Route[] {
     }),
     change('PUT', '/targets/:name', async (name, exchange) => {
       const { isNew, listed } = await targets.put(name, await readJson(exchange, limits))
-      const change = `the target ${JSON.stringify(name)} was ${isNew ? 'made' : 'changed'}`
-      return { status: isNew ? 201 : 200, data: viewTarget(listed, names, true), change }
+      const log = `the target ${JSON.stringify(name)} was ${isNew ? 'made' : 'changed'}`
+      return { status: isNew ? 201 : 200, data: viewTarget(listed, names, true), log }
     }),
     change('DELETE', '/targets/:name', async name => {
       await targets.remove(name)
-      return { data: { name }, change: `the target ${JSON.stringify(name)} was removed` }
+      return { data: { name }, log: `the target ${JSON.stringify(name)} was removed` }
     }),
   ]
 }

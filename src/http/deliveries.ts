@@ -55,17 +55,14 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       const named = spans.map((span, index) => ({ ...nameOf(edges[index]), ...span }))
       return { data: { ...days === undefined ? { hours: named } : { days: named }, states } }
     }),
-    route('GET', '/deliveries', ['read', 'manage'], async ({ caller, query, response }) => {
+    route('GET', '/deliveries', ['read', 'manage'], async ({ caller, query }) => {
       const { deliveries, next } = await readPage(relay, confine(parseFilter(query, names), caller.confinedTo), stateFilterOf(query))
-      if (next !== undefined) {
-        const rest = new URLSearchParams(query)
-        rest.set('before', next)
-        response.setHeader('Link', `<${prefix}/deliveries?${rest.toString()}>; rel="next"`)
-      }
-      return { data: { deliveries } }
+      if (next === undefined) return { data: { deliveries } }
+      const rest = new URLSearchParams(query)
+      rest.set('before', next)
+      return { data: { deliveries }, headers: { Link: `<${prefix}/deliveries?${rest.toString()}>; rel="next"` } }
     }),
-    route('POST', '/deliveries/retry', ['manage'], async exchange => {
-      const { caller, query } = exchange
+    route('POST', '/deliveries/retry', ['manage'], async ({ caller, query }) => {
       const state = retryable.find(each => each === query.get('state'))
       if (!state) throw new RelayError('bad-request', `state must be one of ${retryable.join(', ')}`)
       const unknown = [...query.keys()].find(name => !filters.includes(name))
@@ -85,8 +82,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
         }
       }
       const queued = Math.min(found.length, limit) - skipped.length
-      exchange.outcome = `${queued} queued, ${skipped.length} skipped`
-      return { status: 202, data: { queued, skipped, more: found.length > limit } }
+      return { status: 202, data: { queued, skipped, more: found.length > limit }, log: `${queued} queued, ${skipped.length} skipped` }
     }),
     route('GET', '/deliveries/:id', ['read', 'manage'], async exchange => {
       const { confinedTo } = exchange.caller
@@ -113,8 +109,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
     route('POST', '/deliveries/:id/retry', ['manage'], async exchange => {
       const id = idOf(exchange)
       await retry(relay, exchange.caller, await (await relay.history()).get(id))
-      exchange.response.setHeader('Location', `${prefix}/deliveries/${id}`)
-      return { status: 202, data: { delivery_id: id, state: 'queued' } }
+      return { status: 202, data: { delivery_id: id, state: 'queued' }, headers: { Location: `${prefix}/deliveries/${id}` } }
     }),
   ]
 }

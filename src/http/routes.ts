@@ -1,3 +1,5 @@
+// How an answer is made: the handler of a route returns its data, headers and result for the log, or throws a RelayError. Only this file
+// writes it to the client, usually in the envelope, and logs the request. What deliveries and queues look like in the data: `views.ts`.
 import type { Server } from '@koishijs/plugin-server'
 import type { Logger } from 'koishi'
 import type { ServerResponse } from 'node:http'
@@ -20,6 +22,7 @@ export interface Exchange extends Received {
    * request asks for.
    */
   readonly id: string
+  /** Only for handlers that answer by themselves; others return their headers. */
   readonly response: ServerResponse
   /** Returns a signal that is aborted if the client disconnects before it has its answer. */
   readonly gone: () => AbortSignal
@@ -30,26 +33,32 @@ export interface Exchange extends Received {
   readonly address: string | undefined
   /** The caller. It has no rights until its key is checked, and on paths without a key. */
   caller: Caller
-  /** For the log: the target of the request. */
+  /** For the log, also if the request fails: its target. */
   target?: string
-  /** For the log: the result; `ok` by default. */
-  outcome?: string
-  /** For the log: the fields of the body without a meaning, safe for one line. */
+  /** For the log, also if the request fails: the fields of the body without a meaning, safe for one line. */
   ignored?: readonly string[]
 }
 
+/** Response headers. A header with several values is sent once for each. */
+export type Headers = Readonly<Record<string, string | string[]>>
+
+/** The parts that every answer can have. */
+interface Told {
+  headers?: Headers
+  /** The result for the log; `ok` by default. */
+  log?: string
+}
+
 /** `data` of the envelope, and the status, 200 by default. A status of 400 or more means that only a part of the request succeeded. */
-export interface Success {
+export interface Success extends Told {
   data: object
   status?: number
   /** `msg` of the envelope; `ok` by default. */
   msg?: string
-  /** For the log: what the request changed. */
-  change?: string
 }
 
 /** An answer without the envelope, for callers that were not written for the relay. */
-export interface PlainAnswer {
+export interface PlainAnswer extends Told {
   status: number
   /** Its Content-Type. */
   type: string
@@ -180,14 +189,12 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
       }
       if (route.allow !== 'anyone') exchange.caller.demand(route.allow)
       const result = await route.handle(exchange)
-      if (result !== 'sent' && 'change' in result) exchange.outcome = `${result.change} (by ${authorOf(exchange)})`
       answer = result === 'sent' || 'body' in result ? result : envelope(result)
     } catch (thrown) {
       error = RelayError.from(thrown)
       if (refusalCodes.has(error.code)) exchange.caller.noteRefusal()
       // Unlike `setHeader`, this does nothing once the headers are sent.
-      if (error.outcome) context.set('Relay-Outcome', error.outcome)
-      context.set(error.headers)
+      context.set({ ...error.outcome && { 'Relay-Outcome': error.outcome }, ...error.headers })
       answer = route?.fail?.(error, exchange) ?? failure(error)
     }
     if (answer === 'sent') context.respond = false
@@ -197,7 +204,7 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
     // If the client disconnects, a pipelined response that waits for an earlier one has no socket and never emits `close`.
     if (!response.socket) leave?.()
     observer.answered(path, route?.method, response.statusCode)
-    logRequest(options, exchange, { path, route, error, duration: performance.now() - started })
+    logRequest(options, exchange, { path, route, error, log: answer === 'sent' ? undefined : answer.log, duration: performance.now() - started })
   }
 }
 
@@ -231,7 +238,8 @@ function goneSignal(response: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-function respond(context: Context, { status, type, body }: PlainAnswer): void {
+function respond(context: Context, { status, type, body, headers = {} }: PlainAnswer): void {
+  context.set(headers)
   context.status = status
   context.type = type
   context.body = body
@@ -254,8 +262,8 @@ export function jsonAnswer(status: number, body: object): PlainAnswer {
 }
 
 /** The envelope. `code` is 0 for a success, and the HTTP status for a failure. */
-function envelope({ data, status = 200, msg = 'ok' }: { data: object | null, status?: number, msg?: string }): PlainAnswer {
-  return jsonAnswer(status, { code: status < 400 ? 0 : status, msg, data })
+function envelope({ data, status = 200, msg = 'ok', ...told }: Omit<Success, 'data'> & { data: object | null }): PlainAnswer {
+  return { ...jsonAnswer(status, { code: status < 400 ? 0 : status, msg, data }), ...told }
 }
 
 /** The envelope of a failure. */
@@ -264,8 +272,8 @@ export function failure({ status, message, data }: Pick<RelayError, 'status' | '
 }
 
 /** The author of a change, for the log. */
-function authorOf({ caller: { name }, address = 'unknown' }: Exchange): string {
-  return `${name === null ? 'the master key' : `the key ${JSON.stringify(name)}`} from ${address}`
+export function byCaller({ caller: { name }, address = 'unknown' }: Exchange): string {
+  return `(by ${name === null ? 'the master key' : `the key ${JSON.stringify(name)}`} from ${address})`
 }
 
 /** The data of a log line besides the exchange. */
@@ -274,6 +282,7 @@ interface Entry {
   /** Absent if the path has no such method. */
   route: Route | undefined
   error: RelayError | undefined
+  log: string | undefined
   /** In milliseconds. */
   duration: number
 }
@@ -304,9 +313,9 @@ function logRequest({ logger, refusals }: RouteOptions, exchange: Exchange, entr
 }
 
 /** @param origin the source of a refused request; otherwise empty */
-function describe(exchange: Exchange, { path, error, duration }: Entry, origin: string): string {
-  const { id, caller, target, outcome, ignored, request, response } = exchange
-  const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${outcome ?? 'ok'}`
+function describe(exchange: Exchange, { path, error, log = 'ok', duration }: Entry, origin: string): string {
+  const { id, caller, target, ignored, request, response } = exchange
+  const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${log}`
   const omission = ignored?.length ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
   const key = caller.name === null ? '' : `key ${JSON.stringify(caller.name)}`
   const about = [target, key, origin].filter(Boolean).join(' ') || '-'

@@ -40,8 +40,8 @@ async function send(exchange: Exchange, options: SendOptions): Promise<Success> 
   const files: string[] = []
   try {
     const { content, bot, ignored } = await parseBody(exchange, files, options)
-    exchange.ignored = ignored
-    const order = { door: 'send', content, destinations: parseDestinations(targets, bot, names), onDelivery: () => files.splice(0), ...handling }
+    const destinations = parseDestinations(targets, bot, names)
+    const order = { door: 'send', content, destinations, ignored, onDelivery: () => files.splice(0), ...handling }
     sender.admit(exchange, order)
     return await sender.send(exchange, order)
   } finally {

@@ -3,7 +3,7 @@ import { RelayError } from '../errors'
 import type { Language } from '../lib/language'
 import type { Content, Destination, Destinations } from '../message/model'
 import { keyOf, platformOf, waysOf, writeAddress, writeTarget } from '../message/target'
-import { createDelivery, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery'
+import { createDelivery, isRetryable, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery'
 import type { Relay, Submission, Submitted } from '../relay/relay'
 import type { Handling } from './preferences'
 import type { Exchange, Success } from './routes'
@@ -19,6 +19,8 @@ export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, 
   onDelivery?: () => void
   /** Whether the answer contains only the state of the delivery, without results: the caller needs to know only that it was accepted. */
   tellsState?: boolean
+  /** The fields of the request without a meaning, safe for one line. */
+  ignored?: readonly string[]
 }
 
 /** The most targets that a log line names. */
@@ -53,8 +55,9 @@ export class Sender {
    * @throws RelayError `bad-request` if a strict request has fields that would be ignored; `forbidden`, as `demandTargets`; `rate-limited`
    */
   admit(exchange: Exchange, order: Order): void {
-    const { content, translations, destinations, isStrict } = order
-    const { caller, ignored = [] } = exchange
+    const { content, translations, destinations, isStrict, ignored = [] } = order
+    const { caller } = exchange
+    exchange.ignored = ignored
     if (isStrict && ignored.length > 0) {
       throw new RelayError('bad-request', `these fields have no meaning here, leave them out: ${ignored.join(', ')}`, {
         headers: { 'preference-applied': strict },
@@ -72,47 +75,44 @@ export class Sender {
    * @throws RelayError the failure of an order for one target; in a list, each target has an entry of its own
    */
   async send(exchange: Exchange, order: Order): Promise<Success> {
-    const { response, ignored = [] } = exchange
-    const { list: [first], isList } = order.destinations
+    const { destinations: { list: [first], isList }, isStrict, ignored = [] } = order
     if (!first) throw new RelayError('internal')
     const answer = isList ? await this.sendList(exchange, order) : await this.sendOne(exchange, order, first)
-    if (order.isStrict) response.appendHeader('Preference-Applied', strict)
-    return ignored.length > 0 ? { ...answer, data: { ...answer.data, ignored } } : answer
+    const applied = [...answer.status === 202 && order.deferred ? ['respond-async'] : [], ...isStrict ? [strict] : []]
+    return {
+      ...answer,
+      data: { ...answer.data, ...ignored.length > 0 && { ignored } },
+      headers: { ...answer.headers, ...applied.length > 0 && { 'Preference-Applied': applied } },
+    }
   }
 
   private async sendOne(exchange: Exchange, order: Order, destination: Destination): Promise<Success> {
-    const { response } = exchange
     if (order.isDry) return { data: { dry_run: true, ...await this.preview(exchange, order, destination) } }
-    const delivery = await this.deliver(exchange, order, destination)
-    const error = order.tellsState ? failureOf(delivery.results) : undefined
-    if (error) throw ofDelivery(error, delivery.id)
-    if (order.tellsState || isUnfinished(delivery.state)) {
-      exchange.outcome = delivery.state
-      const data = { delivery_id: delivery.id, ...viewState(delivery, this.relay), ...viewFlow(delivery) }
-      if (order.tellsState) return { data }
-      response.setHeader('Location', this.locationOf(delivery))
-      if (order.deferred) response.appendHeader('Preference-Applied', 'respond-async')
-      return { status: 202, data }
+    const { delivery, headers } = await this.deliver(exchange, order, destination)
+    const { id, mode, state, results } = delivery
+    const fate = this.fateOf(delivery, order.tellsState)
+    if (fate instanceof RelayError) {
+      throw ofDelivery(fate, id, { ...headers, ...!order.tellsState && { 'Relay-Outcome': fate.outcome ?? 'unsent' } })
     }
-    if (delivery.mode === 'batch') return toBatchAnswer(exchange, order, delivery)
-    const result = resultOf(delivery)
-    if (!result) throw new RelayError('internal')
-    response.setHeader('Relay-Outcome', outcomeOf(result))
-    if (!result.success) throw ofDelivery(result.error, delivery.id)
-    exchange.outcome = 'sent'
-    return { data: { message_ids: result.messageIds, delivery_id: delivery.id, ...viewFlow(delivery) } }
+    const data = { ...fate, ...viewFlow(delivery) }
+    if (order.tellsState) return { data, headers, log: state }
+    if (isUnfinished(state)) return { status: 202, data, headers: { ...headers, Location: this.locationOf(delivery) }, log: state }
+    const [outcome = 'unsent', ...others] = new Set(results.map(outcomeOf))
+    const told = { ...headers, ...others.length === 0 && { 'Relay-Outcome': outcome } }
+    return mode === 'single' ? { data, headers: told, log: state } : { ...toBatchAnswer(order, results, data), headers: told }
   }
 
-  /** Sends an admitted order to its only target, and sets the headers for a repeated key. */
-  async deliver(exchange: Exchange, order: Order, destination: Destination): Promise<Delivery> {
-    const { id, response } = exchange
-    const { delivery, isReplay, retryAfter } = await this.submit(exchange, order, destination, id)
-    if (isReplay) response.setHeader('Idempotent-Replayed', 'true')
-    // The delivery is that of the first request with the key (RFC 9110, section 8.7).
-    if (delivery.id !== id) response.setHeader('Content-Location', this.locationOf(delivery))
-    // A batch is answered with a success, which has no `Retry-After`.
-    if (retryAfter !== undefined && delivery.mode === 'single') response.setHeader('Retry-After', retryAfter)
-    return delivery
+  /** Sends an admitted order to its only target. The answer must have the returned headers, even a failure: they tell of a repeated key. */
+  async deliver(exchange: Exchange, order: Order, destination: Destination): Promise<{ delivery: Delivery, headers: RelayError['headers'] }> {
+    const { delivery, isReplay, retryAfter } = await this.submit(exchange, order, destination, exchange.id)
+    const headers = {
+      ...isReplay && { 'Idempotent-Replayed': 'true' },
+      // The delivery is that of the first request with the key (RFC 9110, section 8.7).
+      ...delivery.id !== exchange.id && { 'Content-Location': this.locationOf(delivery) },
+      // A batch is answered with a success, which has no `Retry-After`.
+      ...retryAfter !== undefined && delivery.mode === 'single' && { 'Retry-After': String(retryAfter) },
+    }
+    return { delivery, headers }
   }
 
   private locationOf({ id }: Delivery): string {
@@ -126,25 +126,43 @@ export class Sender {
       return { target: writeTarget(destination.target), ...await entry.catch((error: unknown) => viewError(RelayError.from(error))) }
     }))
     const failed = deliveries.filter(({ success }) => !success).length
-    exchange.outcome = `${list.length - failed} of ${list.length} deliveries succeeded${isDry ? ', as a dry run' : ''}`
     const data = { ...isDry && { dry_run: true }, total: list.length, success: list.length - failed, failed, deliveries }
+    const log = `${list.length - failed} of ${list.length} deliveries succeeded${isDry ? ', as a dry run' : ''}`
     // No target was accepted, and a caller that checks only for acceptance looks at the status.
-    if (tellsState && !isDry && failed === list.length) return { status: statusOf(deliveries), msg: `${failed} of ${failed} failed`, data }
-    return withFailures(order, failed, data)
+    if (tellsState && !isDry && failed === list.length) return { status: statusOf(deliveries), msg: `${failed} of ${failed} failed`, data, log }
+    return { data, ...statusFor(order, failed, list.length), log }
   }
 
   private async sendOneOfList(exchange: Exchange, order: Order, destination: Destination): Promise<Entry> {
-    const id = uuid()
     // Each target has a key of its own. Its blank, which callers' keys cannot have, keeps it apart from a request for one target.
     const key = order.key && `${order.key} ${keyOf(destination)}`
-    try {
-      const { delivery, isReplay, retryAfter } = await this.submit(exchange, { ...order, key }, destination, id)
-      const entry = order.tellsState ? this.viewAccepted(delivery) : this.viewDelivery(delivery)
-      const hasRetryAfter = retryAfter !== undefined && !order.tellsState && delivery.mode === 'single'
-      return { delivery_id: delivery.id, ...isReplay && { replayed: true }, ...entry, ...hasRetryAfter && { retry_after: retryAfter } }
-    } catch (thrown) {
-      return viewError(RelayError.from(thrown))
+    const { delivery, isReplay, retryAfter } = await this.submit(exchange, { ...order, key }, destination, uuid())
+    const { id, mode, state } = delivery
+    const { tellsState = false } = order
+    const fate = this.fateOf(delivery, tellsState)
+    const flow = (tellsState || !isUnfinished(state)) && viewFlow(delivery)
+    return {
+      delivery_id: id,
+      ...isReplay && { replayed: true },
+      ...fate instanceof RelayError ? viewError(fate) : { success: tellsState || !isRetryable(state), ...fate, ...flow },
+      ...!tellsState && retryAfter !== undefined && mode === 'single' && { retry_after: retryAfter },
     }
+  }
+
+  /**
+   * What became of a delivery, for its caller: its failure, its state, the result of each item, or the IDs of its messages.
+   *
+   * @param tellsState as `Order.tellsState`: then a delivery has failed only if all of its items did
+   */
+  private fateOf(delivery: Delivery, tellsState: boolean | undefined): RelayError | object {
+    const { id, state, mode, results } = delivery
+    const failure = tellsState && failureOf(results)
+    if (failure) return failure
+    if (tellsState || isUnfinished(state)) return { delivery_id: id, ...viewState(delivery, this.relay) }
+    if (mode === 'batch') return { results: viewResults(results), delivery_id: id }
+    const result = resultOf(delivery)
+    if (result?.success) return { message_ids: result.messageIds, delivery_id: id }
+    return result?.error ?? new RelayError('internal')
   }
 
   private async submit({ caller, gone }: Exchange, order: Order, destination: Destination, id: string): Promise<Submitted> {
@@ -198,20 +216,6 @@ export class Sender {
     }
     throw failure
   }
-
-  private viewAccepted(delivery: Delivery): Entry {
-    const error = failureOf(delivery.results)
-    return error ? viewError(error) : { success: true, ...viewState(delivery, this.relay), ...viewFlow(delivery) }
-  }
-
-  private viewDelivery(delivery: Delivery): Entry {
-    const { state, mode, results } = delivery
-    if (isUnfinished(state)) return { success: true, ...viewState(delivery, this.relay) }
-    if (mode === 'batch') return { success: results.every(result => result?.success), results: viewResults(results), ...viewFlow(delivery) }
-    const result = resultOf(delivery)
-    if (!result) return viewError(new RelayError('internal'))
-    return result.success ? { success: true, message_ids: result.messageIds, ...viewFlow(delivery) } : viewError(result.error)
-  }
 }
 
 /** The content for a destination, in its language. */
@@ -231,27 +235,24 @@ function statusOf(entries: readonly Entry[]): number {
   return mayHelp ? 503 : entries[0]?.code ?? 500
 }
 
-function toBatchAnswer(exchange: Exchange, order: Order, delivery: Delivery): Success {
-  const { id, results } = delivery
-  const outcome = outcomeOf(results[0])
-  if (results.every(result => outcomeOf(result) === outcome)) exchange.response.setHeader('Relay-Outcome', outcome)
+/** The answer about a batch that has ended. @param fate what became of its delivery */
+function toBatchAnswer(order: Order, results: Results, fate: object): Success {
   const statuses = new Set(results.flatMap(result => !result || result.success ? [] : [result.error.status]))
+  const total = results.length
   const success = results.filter(result => result?.success).length
-  const failed = results.length - success
-  exchange.outcome = `${success} of ${results.length} sent${statuses.size > 0 ? `, the others ${[...statuses].join(' ')}` : ''}`
-  const data = { total: results.length, success, failed, results: viewResults(results), delivery_id: id, ...viewFlow(delivery) }
-  return withFailures(order, failed, data)
+  const failed = total - success
+  const log = `${success} of ${total} sent${statuses.size > 0 ? `, the others ${[...statuses].join(' ')}` : ''}`
+  return { data: { total, success, failed, ...fate }, ...statusFor(order, failed, total), log }
 }
 
-/** The answer to a request that may have failed in part. With `fail=any`, for `curl -f`, any failure fails the whole request. */
-function withFailures({ failsWithAny }: Order, failed: number, data: { total: number }): Success {
-  if (failed === 0 || !failsWithAny) return { data }
-  return { status: 502, msg: `${failed} of ${data.total} failed`, data }
+/** The status of an answer about a request that may have failed in part. With `fail=any`, for `curl -f`, any failure fails all of it. */
+function statusFor({ failsWithAny }: Order, failed: number, total: number): Pick<Success, 'status' | 'msg'> {
+  return failed > 0 && failsWithAny ? { status: 502, msg: `${failed} of ${total} failed` } : {}
 }
 
-/** Adds the ID of the delivery to its failure, for the caller. */
-export function ofDelivery(error: RelayError, id: string): RelayError {
-  return error.with({ data: { delivery_id: id } })
+/** Adds the ID of the delivery to its failure, for the caller, and headers; its own headers take precedence. */
+export function ofDelivery(error: RelayError, id: string, headers: RelayError['headers'] = {}): RelayError {
+  return error.with({ data: { delivery_id: id }, headers: { ...headers, ...error.headers } })
 }
 
 /** The failure of a submission. One with an outcome became a delivery, except on a standby: its ID is added. */

@@ -15,8 +15,8 @@ export function webhookRoute(sender: Sender, names: TargetNames, limits: BodyLim
     const handling = parseHandling(exchange.request.headers, exchange.query)
     const body = await readJson(exchange, limits)
     const destinations = parseTo(body, names)
-    const order = { door: 'webhook', content: { ...readTiming(exchange.query), ...parseContent(body) }, destinations, ...handling }
-    exchange.ignored = ignoredFields(body)
+    const content = { ...readTiming(exchange.query), ...parseContent(body) }
+    const order = { door: 'webhook', content, destinations, ignored: ignoredFields(body), ...handling }
     sender.admit(exchange, order)
     return sender.send(exchange, order)
   })

@@ -69,7 +69,7 @@ export function actionsOf({ relay, sender, isOnline }: ActionOptions): ReadonlyM
 }
 
 async function send(sender: Sender, { exchange }: Call, { target, items }: Message, isAsync: boolean): Promise<Reply> {
-  const { query, request, response } = exchange
+  const { query, request } = exchange
   const { key, isDry } = parseHandling(request.headers, query)
   const destination = { target, bot: {}, asked: writeTarget(target) }
   const order: Order = {
@@ -78,17 +78,17 @@ async function send(sender: Sender, { exchange }: Call, { target, items }: Messa
   }
   sender.admit(exchange, order)
   if (isDry) return { data: (await sender.send(exchange, order)).data }
-  const delivery = await sender.deliver(exchange, order, destination)
+  const { delivery, headers } = await sender.deliver(exchange, order, destination)
   const named = { delivery_id: delivery.id }
-  exchange.outcome = delivery.state
-  if (isAsync || isUnfinished(delivery.state)) return { data: named, isAsync: true }
+  const log = delivery.state
+  if (isAsync || isUnfinished(delivery.state)) return { data: named, isAsync: true, headers, log }
   const result = resultOf(delivery)
-  if (!result?.success) throw ofDelivery(result?.error ?? new RelayError('internal'), delivery.id)
-  response.setHeader('Relay-Outcome', 'sent')
-  if (items.every(({ type }) => type === 'file')) return { data: named }
+  if (!result?.success) throw ofDelivery(result?.error ?? new RelayError('internal'), delivery.id, headers)
+  const told = { headers: { ...headers, 'Relay-Outcome': 'sent' }, log }
+  if (items.every(({ type }) => type === 'file')) return { data: named, ...told }
   // The first message contains the mentions and the reply, and the text, unless the platform sends that separately.
   const [first] = messageIdsOf(delivery)
-  return { data: { message_id: first === undefined ? null : writeId(first), ...named } }
+  return { data: { message_id: first === undefined ? null : writeId(first), ...named }, ...told }
 }
 
 async function recall(relay: Relay, { exchange, params }: Call): Promise<Reply> {

@@ -3,7 +3,7 @@ import type { RelayError } from '../errors'
 import type { JsonObject } from '../lib/shape'
 
 /** The result of an action: the `data` of its answer, and whether the action is carried out later. */
-export interface Reply {
+export interface Reply extends Pick<PlainAnswer, 'headers' | 'log'> {
   data: unknown
   isAsync?: boolean
 }
@@ -12,9 +12,9 @@ export interface Reply {
  * The answer to a call that was carried out, or will be (OneBot 11, "HTTP"). `retcode` comes first, and there are no spaces between the
  * fields, because some scripts search the text for `"retcode":0,"status":"ok"`.
  */
-export function success({ data, isAsync }: Reply, params: JsonObject): PlainAnswer {
-  if (isAsync) return write(200, { retcode: 1, status: 'async', data }, params)
-  return write(200, { retcode: 0, status: 'ok', data, message: '', wording: '' }, params)
+export function success({ data, isAsync, ...told }: Reply, params: JsonObject): PlainAnswer {
+  const body = isAsync ? { retcode: 1, status: 'async', data } : { retcode: 0, status: 'ok', data, message: '', wording: '' }
+  return { ...write(200, body, params), ...told }
 }
 
 /**
