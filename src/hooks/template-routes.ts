@@ -1,6 +1,6 @@
 import { demand, RelayError } from '../errors'
 import { readFields, readJson, type BodyLimits } from '../http/body'
-import { byCaller, route, type Exchange, type Route } from '../http/routes'
+import { byCaller, route, type Route } from '../http/routes'
 import { languages, type Language } from '../lib/language'
 import { isObject } from '../lib/shape'
 import { writeLink } from '../message/link'
@@ -36,21 +36,21 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
   }
 
   return [
-    route('GET', '/templates/:source', ['admin'], async exchange => ({ data: await find(nameOf(exchange)) })),
+    route('GET', '/templates/:source', ['admin'], async ({ params: { source = '' } }) => ({ data: await find(source) })),
     route('PUT', '/templates/:source', ['admin'], async exchange => {
       const { template } = readFields(await readJson(exchange, limits))
       demand(typeof template === 'string', 'template must be text')
-      const name = nameOf(exchange)
+      const { source: name = '' } = exchange.params
       await templates.put(name, template)
       return { data: { template, source: 'own' }, log: `the template ${JSON.stringify(name)} was saved ${byCaller(exchange)}` }
     }),
     route('DELETE', '/templates/:source', ['admin'], async exchange => {
-      const name = nameOf(exchange)
+      const { source: name = '' } = exchange.params
       if (!await templates.remove(name)) throw new RelayError('not-found', 'there is no template of your own of this name')
       return { data: { name }, log: `the template ${JSON.stringify(name)} was removed ${byCaller(exchange)}` }
     }),
     route('POST', '/templates/:source/preview', ['admin'], async exchange => {
-      const name = nameOf(exchange)
+      const { source: name = '' } = exchange.params
       const fields = readFields(await readJson(exchange, limits))
       const { payload, event, lang = language } = fields
       const template = fields.template ?? (await find(name)).template
@@ -73,8 +73,4 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
       }
     }),
   ]
-}
-
-function nameOf({ params: { source = '' } }: Exchange): string {
-  return source
 }
