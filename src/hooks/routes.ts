@@ -73,8 +73,6 @@ export function hookRoutes(options: HookOptions): Route[] {
 
 class Hooks {
   private readonly unproven = new UnprovenBodies()
-  /** Bodies already read to check their signatures. */
-  private readonly received = new WeakMap<Exchange, Buffer>()
 
   constructor(private readonly options: HookOptions) {}
 
@@ -97,7 +95,7 @@ class Hooks {
       if (!isSigned) throw failure
     }
     const signed = { headers: request.headers, raw: await this.unproven.read(exchange, this.options.limits) }
-    this.received.set(exchange, signed.raw)
+    exchange.body = signed.raw
     try {
       return access.verify(secret => source.verify?.(signed, secret) ?? false, address)
     } catch (error) {
@@ -141,9 +139,9 @@ class Hooks {
     const { thread, ...timing } = readTiming(query)
     const asked = readChoice(query, 'lang', languages)
     const localized = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
-    const raw = this.received.get(exchange) ?? await readBody(exchange, limits)
+    const raw = await readBody(exchange, limits)
     // Frees the body before the message is sent, because it is many times as large.
-    this.received.delete(exchange)
+    exchange.body = undefined
     const hook = await parseHook(exchange, raw, source)
     const kept = handling.isDry ? undefined : payloads.keep(source.name, caller.name, hook)
     const reading = source.read(hook)

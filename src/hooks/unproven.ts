@@ -19,14 +19,14 @@ export class UnprovenBodies {
    *
    * @throws RelayError those of `readBody`; `too-slow`, with 503, if the body was dropped
    */
-  async read({ request, parsedBody, stop }: Received, { maxSize, ...limits }: BodyLimits): Promise<Buffer> {
+  async read({ request, body, stop }: Received, { maxSize, ...limits }: BodyLimits): Promise<Buffer> {
     const giveUp = new AbortController()
     const unwatch = onAbort(stop, () => giveUp.abort(stop.reason))
     const count = ({ length }: Buffer): void => this.add(giveUp, length)
     this.arriving.set(giveUp, 0)
     request.on('data', count)
     try {
-      return await readBody({ request, parsedBody, stop: giveUp.signal }, { ...limits, maxSize: Math.min(maxSize, maxTotal) })
+      return await readBody({ request, body, stop: giveUp.signal }, { ...limits, maxSize: Math.min(maxSize, maxTotal) })
     } finally {
       request.off('data', count)
       unwatch()

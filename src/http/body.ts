@@ -6,11 +6,14 @@ import { onAbort } from '../lib/async'
 import { excessOfJson, parseJson } from '../lib/json'
 import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 
-/** A request before its body is read. */
+/** A request whose body can be read. */
 export interface Received {
   readonly request: IncomingMessage
-  /** The body as text, if another plugin of the bot has read it already; a multipart body is then JSON of its fields. */
-  readonly parsedBody: string | undefined
+  /**
+   * The body if it was read already: to check a signature, or by another plugin of the bot. A multipart body that another plugin has read
+   * is JSON of its fields.
+   */
+  body: Buffer | undefined
   /** Aborted when the relay stops. */
   readonly stop: AbortSignal
 }
@@ -106,8 +109,8 @@ export function parseFields(form: string): JsonObject {
  *
  * @throws RelayError `internal` if another plugin has read the body, `unsupported-type` if it is compressed
  */
-export function demandUnread({ request, parsedBody }: Received): void {
-  if (parsedBody !== undefined) {
+export function demandUnread({ request, body }: Received): void {
+  if (body) {
     throw new RelayError('internal', 'another plugin of the bot has read the upload: its catch-all route has to come after this one')
   }
   refuseEncoding(request)
@@ -126,8 +129,8 @@ function refuseEncoding({ headers }: IncomingMessage): void {
  * @throws RelayError `unsupported-type` if the body is compressed, `too-large`, `too-slow`, `stopping`, the reason of `stop`, or
  *   `bad-request` if the client disconnects in the middle
  */
-export async function readBody({ request, parsedBody, stop }: Received, { maxSize, timeout = 60_000 }: BodyLimits): Promise<Buffer> {
-  if (parsedBody !== undefined) return Buffer.from(parsedBody)
+export async function readBody({ request, body, stop }: Received, { maxSize, timeout = 60_000 }: BodyLimits): Promise<Buffer> {
+  if (body) return body
   refuseEncoding(request)
   if (Number(request.headers['content-length'] ?? 0) > maxSize) throw tooLarge(maxSize)
   const chunks: Buffer[] = []

@@ -225,7 +225,7 @@ function toExchange(context: Context, { stop, trustedProxies }: RouteOptions): E
     query: new URLSearchParams(context.querystring),
     address: addressOf(context.req, trustedProxies),
     stop,
-    parsedBody: typeof unparsed === 'string' ? unparsed : parsed === undefined ? undefined : JSON.stringify(parsed),
+    body: parsed === undefined ? undefined : Buffer.from(typeof unparsed === 'string' ? unparsed : JSON.stringify(parsed)),
     caller: anonymous,
   }
 }

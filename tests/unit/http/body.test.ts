@@ -29,7 +29,7 @@ const never = new AbortController().signal
 /** Reads every body within these limits and answers its length, or the code of the failure. */
 function readAll(limits: BodyLimits, stop = never): void {
   handle = request => (
-    readBody({ request, parsedBody: undefined, stop }, limits).then(({ length }) => String(length)).finally(() => discardBody(request))
+    readBody({ request, body: undefined, stop }, limits).then(({ length }) => String(length)).finally(() => discardBody(request))
   )
 }
 
@@ -50,7 +50,7 @@ describe('reading a body', () => {
   test('ends when the client goes away in the middle', async () => {
     const ended = new Promise<string>(resolve => {
       handle = async request => {
-        const code = await readBody({ request, parsedBody: undefined, stop: never }, { maxSize: 1000 }).then(() => 'read', (error: unknown) => RelayError.from(error).code)
+        const code = await readBody({ request, body: undefined, stop: never }, { maxSize: 1000 }).then(() => 'read', (error: unknown) => RelayError.from(error).code)
         resolve(code)
         return code
       }
@@ -66,7 +66,7 @@ describe('reading a body', () => {
     const begun = new Promise<void>(resolve => {
       handle = request => {
         resolve()
-        return readBody({ request, parsedBody: undefined, stop: stop.signal }, { maxSize: 1000 }).then(String)
+        return readBody({ request, body: undefined, stop: stop.signal }, { maxSize: 1000 }).then(String)
       }
     })
     const wire = await Wire.open(url)
@@ -81,7 +81,7 @@ describe('reading a body', () => {
     handle = async request => {
       const count = () => counts.push(['data', 'end', 'close', 'error'].map(name => request.listenerCount(name)))
       count()
-      const { length } = await readBody({ request, parsedBody: undefined, stop: never }, { maxSize: 10 })
+      const { length } = await readBody({ request, body: undefined, stop: never }, { maxSize: 10 })
       count()
       return String(length)
     }
