@@ -139,7 +139,7 @@ export class Intake {
         }
         await deliveries.insert(active)
       } catch (error) {
-        lanes.leave(delivery)
+        lanes.giveUp(delivery)
         deliveries.forget(delivery.id)
         throw error
       }

@@ -62,13 +62,13 @@ export class Lanes {
   constructor(private readonly context: SendContext) {
     const { port, clock, gates } = context
     // Pauses and holds from before a reload still count, show, and end.
-    for (const at of gates.names().map(readLane)) if (at) this.advance(this.open(at, true))
+    for (const at of gates.names().map(readLane)) if (at) this.advance(this.laneAt(at, true))
     const unwatch = port.onHealth((bot, isOnline) => {
       if (!isOnline) return
       gates.online(bot)
       for (const lane of this.lanes.values()) this.advance(lane)
     })
-    const unwatchChats = port.onChat((bot, target, closure) => this.onChat(this.open({ bot, target }), closure))
+    const unwatchChats = port.onChat((bot, target, closure) => this.onChat(this.laneAt({ bot, target }), closure))
     this.endWatches = [unwatch, unwatchChats, every(clock, lookInterval, () => this.tick())]
   }
 
@@ -80,8 +80,8 @@ export class Lanes {
   enter(active: Active, { patience = Infinity, isAccepted, signal, delay }: Waiting = {}): void {
     const { clock } = this.context
     const { delivery: { deferred }, isDurable } = active
-    if (this.isClosed) throw new RelayError('stopping')
-    const lane = this.open(active.delivery, true)
+    if (this.hasStopped) throw new RelayError('stopping')
+    const lane = this.laneAt(active.delivery, true)
     const refusal = deferred ? undefined : this.refusal(lane)
     if (refusal) {
       this.advance(lane)
@@ -100,13 +100,13 @@ export class Lanes {
   awaitsDigest(delivery: Delivery): boolean {
     const digest = digestOf(delivery)
     if (digest === undefined) return false
-    const { leaving, places } = this.open(delivery)
+    const { leaving, places } = this.laneAt(delivery)
     return [...leaving ? [leaving] : [], ...places].some(({ active }) => digestOf(active.delivery) === digest)
   }
 
   /** The journal has the delivery: it may leave. */
   saved(active: Active): void {
-    const lane = this.open(active.delivery)
+    const lane = this.laneAt(active.delivery)
     const place = lane.find(active.delivery.id)
     if (!place) return
     place.isSaved = true
@@ -116,7 +116,7 @@ export class Lanes {
 
   /** Inserts a delivery from the journal at its place in the order. */
   join(active: Active): void {
-    const lane = this.open(active.delivery, true)
+    const lane = this.laneAt(active.delivery, true)
     lane.put({ active, isSaved: true })
     lane.delay ??= 'restarted'
     // Deliveries behind it join in the same turn of the event loop, and may leave in the same digest.
@@ -128,8 +128,8 @@ export class Lanes {
    *
    * @returns whether the delivery was waiting; one that is being sent is not
    */
-  leave({ id, bot, target }: Pick<Delivery, 'id' | 'bot' | 'target'>): boolean {
-    const lane = this.open({ bot, target })
+  giveUp({ id, bot, target }: Pick<Delivery, 'id' | 'bot' | 'target'>): boolean {
+    const lane = this.laneAt({ bot, target })
     const [place] = lane.takeOut(({ active }) => active.delivery.id === id)
     this.advance(lane)
     return place !== undefined
@@ -187,11 +187,11 @@ export class Lanes {
     await Promise.all(this.working)
   }
 
-  private get isClosed(): boolean {
+  private get hasStopped(): boolean {
     return this.context.stop.aborted
   }
 
-  private open(at: Pick<Delivery, 'bot' | 'target'>, isWanted = false): Lane {
+  private laneAt(at: Pick<Delivery, 'bot' | 'target'>, isWanted = false): Lane {
     const name = laneOf(at)
     const lane = this.lanes.get(name) ?? new Lane(at)
     this.lanes.set(name, lane)
@@ -245,7 +245,7 @@ export class Lanes {
     if (this.lanes.get(lane.name) !== lane) return
     lane.cancel()
     this.sift(lane, entered ? [entered] : lane.places)
-    if (this.isClosed || lane.leaving) return
+    if (this.hasStopped || lane.leaving) return
     // A send may have started a digest interval since, and quiet hours may have begun.
     const head = lane.places.find(place => this.isDue(lane, place))
     if (!head) {
@@ -299,10 +299,10 @@ export class Lanes {
     const { active: { delivery }, isSaved, since, until = Infinity, gone } = place
     const { deferred, flow: { route } } = delivery
     // A deferred delivery outlives a stop.
-    if (!isSaved || (deferred && this.isClosed)) return
+    if (!isSaved || (deferred && this.hasStopped)) return
     if (isOverdue(delivery, wall) || until <= now) return { error: new RelayError('expired'), isFinal: true }
     if (gone?.aborted) return { error: new RelayError('unsent', 'the caller went away while its message was waiting'), isFinal: true }
-    if (!deferred) return refusal && { error: refusal, isFinal: this.isClosed }
+    if (!deferred) return refusal && { error: refusal, isFinal: this.hasStopped }
     if (!route || since === undefined) return
     // A fallback takes over after the time of the route, or at once where the account needs a person.
     if (now - since < route.after && !isLoggedOut(this.context.port.find(lane.bot))) return
@@ -313,7 +313,7 @@ export class Lanes {
   /** Why a lane refuses callers: its gate is closed, its bot is offline, or the delivery before them waits for the data store. */
   private refusal(lane: Lane): RelayError | undefined {
     const { deliveries, gates, port } = this.context
-    if (this.isClosed) return new RelayError('stopping')
+    if (this.hasStopped) return new RelayError('stopping')
     const { deferred = false } = lane.first?.active.delivery ?? {}
     const isStoreDown = deferred && (deliveries.isStoreDown || !deliveries.mayCall({ isDurable: true }))
     return gates.refusal(lane, port.find(lane.bot)) ?? (isStoreDown ? new RelayError('store-down') : undefined)
@@ -322,14 +322,14 @@ export class Lanes {
   private begin(lane: Lane, head: Place): void {
     // The doors count the requests of waiting callers. A deferred delivery does not start while the relay stops.
     const isCounted = head.active.delivery.deferred
-    const leave = isCounted ? this.context.enter() : undefined
-    if (isCounted && !leave) return
+    const done = isCounted ? this.context.enter() : undefined
+    if (isCounted && !done) return
     lane.takeOut(place => place === head)
     lane.leaving = head
     this.context.gates.leaving(lane.bot)
     const work = this.work(lane, head).then(left => {
       this.working.delete(work)
-      leave?.()
+      done?.()
       lane.leaving = undefined
       for (const place of left) lane.put(place)
       if (left.length > 0) lane.againAt = this.context.clock.now() + lookInterval
@@ -448,9 +448,9 @@ export class Lanes {
       const left = isFinal ? results : await this.fallBack(place, results)
       if (left) await this.context.deliveries.end(active, left, delivery.deferred || left !== results ? undefined : error)
     } catch {
-      const lane = this.open(delivery)
+      const lane = this.laneAt(delivery)
       if (!lane.find(delivery.id)) lane.put(place)
-      if (this.isClosed) this.advance(lane)
+      if (this.hasStopped) this.advance(lane)
     }
   }
 

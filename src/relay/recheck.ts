@@ -128,7 +128,7 @@ export async function requeue(
     lanes.enter(active, waiting)
     await deliveries.saveOnce(active)
   } catch (error) {
-    lanes.leave(active.delivery)
+    lanes.giveUp(active.delivery)
     deliveries.undo(active, before)
     throw error
   }

@@ -109,7 +109,7 @@ export class Term {
     const active = deliveries.get(id)
     // It is withdrawn already, and its row is still there.
     if (!active) throw isChanging()
-    if (!lanes.leave(active.delivery)) throw new RelayError('conflict', 'this delivery is leaving in a digest: only a queued one can be withdrawn')
+    if (!lanes.giveUp(active.delivery)) throw new RelayError('conflict', 'this delivery is leaving in a digest: only a queued one can be withdrawn')
     // The members of a digest end with it.
     const leavesRecord = attempts > 0 || open.length > 0 || flow.members !== undefined
     if (!leavesRecord) {
