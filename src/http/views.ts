@@ -99,6 +99,6 @@ export function viewHold(block: Block | undefined): { held?: object } {
   return block?.state === 'held' ? { held: viewWait(block) } : {}
 }
 
-function viewWait({ cause, reason, since, until }: Partial<Wait> & Pick<Wait, 'until'>): object {
+function viewWait({ cause, reason, since, until }: Block | Wait): object {
   return { cause, reason, ...since !== undefined && { since: toIso(since) }, until: until === null ? null : toIso(until) }
 }
