@@ -94,12 +94,11 @@ export class Sender {
     if (fate instanceof RelayError) {
       throw ofDelivery(fate, id, { ...headers, ...!order.tellsState && { 'Relay-Outcome': fate.outcome ?? 'unsent' } })
     }
-    const data = { ...fate, ...viewFlow(delivery) }
-    if (order.tellsState) return { data, headers, log: state }
-    if (isUnfinished(state)) return { status: 202, data, headers: { ...headers, Location: this.locationOf(delivery) }, log: state }
+    if (order.tellsState) return { data: fate, headers, log: state }
+    if (isUnfinished(state)) return { status: 202, data: fate, headers: { ...headers, Location: this.locationOf(delivery) }, log: state }
     const [outcome = 'unsent', ...others] = new Set(results.map(outcomeOf))
     const told = { ...headers, ...others.length === 0 && { 'Relay-Outcome': outcome } }
-    return mode === 'single' ? { data, headers: told, log: state } : { ...toBatchAnswer(order, results, data), headers: told }
+    return mode === 'single' ? { data: fate, headers: told, log: state } : { ...toBatchAnswer(order, results, fate), headers: told }
   }
 
   /** Sends an admitted order to its only target. The answer must have the returned headers, even a failure: they tell of a repeated key. */
@@ -140,17 +139,16 @@ export class Sender {
     const { id, mode, state } = delivery
     const { tellsState = false } = order
     const fate = this.fateOf(delivery, tellsState)
-    const flow = (tellsState || !isUnfinished(state)) && viewFlow(delivery)
     return {
       delivery_id: id,
       ...isReplay && { replayed: true },
-      ...fate instanceof RelayError ? viewError(fate) : { success: tellsState || !isRetryable(state), ...fate, ...flow },
+      ...fate instanceof RelayError ? viewError(fate) : { success: tellsState || !isRetryable(state), ...fate },
       ...!tellsState && retryAfter !== undefined && mode === 'single' && { retry_after: retryAfter },
     }
   }
 
   /**
-   * What became of a delivery, for its caller: its failure, its state, the result of each item, or the IDs of its messages.
+   * What became of a delivery, for its caller: its failure, or else its state, results or message IDs, and its flow.
    *
    * @param tellsState as `Order.tellsState`: then a delivery has failed only if all of its items did
    */
@@ -158,10 +156,11 @@ export class Sender {
     const { id, state, mode, results } = delivery
     const failure = tellsState && failureOf(results)
     if (failure) return failure
-    if (tellsState || isUnfinished(state)) return { delivery_id: id, ...viewState(delivery, this.relay) }
-    if (mode === 'batch') return { results: viewResults(results), delivery_id: id }
+    const flow = viewFlow(delivery)
+    if (tellsState || isUnfinished(state)) return { delivery_id: id, ...viewState(delivery, this.relay), ...flow }
+    if (mode === 'batch') return { results: viewResults(results), delivery_id: id, ...flow }
     const result = resultOf(delivery)
-    if (result?.success) return { message_ids: result.messageIds, delivery_id: id }
+    if (result?.success) return { message_ids: result.messageIds, delivery_id: id, ...flow }
     return result?.error ?? new RelayError('internal')
   }
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fieldsOf } from '../../../src/lib/shape'
+import { freePort } from '../../support/process'
 import { askAs } from '../../support/relay'
 import { group, later, other, relayWith, takeOffline, type StoredRelay } from './support'
 
@@ -26,5 +28,18 @@ test('a name with several ways is tried again from its first way that has a bot,
     assert.deepEqual(await sendAs(relay, 'key-of-the-first-way', `/deliveries/${id}/retry`), [403, 'this key may not send to oncall'])
     assert.deepEqual(await sendAs(relay, 'key-that-has-the-name', `/deliveries/${id}/retry`), [202, 'ok'])
     await relay.reaches(id, 'sent')
+  }
+})
+
+test('the answer tells which ways failed while the next one waits, also of one target of a list', async t => {
+  const first = [`group:${other}`, `http://127.0.0.1:${await freePort()}/`]
+  const relay = await relayWith(t, { config: { targets: { oncall: { first } } } })
+  relay.simulator.fault({ fault: { kind: 'not-member' }, target: other, times: Infinity })
+  const prefer = { prefer: 'respond-async, wait=1' }
+  const [one, list] = await Promise.all(['oncall', ['oncall', `group:${group}`]].map(to => relay.post({ to, msg: 'x' }, prefer)))
+  const entries: unknown = list?.data.deliveries
+  assert(Array.isArray(entries))
+  for (const { state, route } of [one?.data ?? {}, fieldsOf(entries[0])]) {
+    assert.deepEqual([state, JSON.stringify(route ?? []).match(/"outcome":"\w+"/g)], ['queued', ['"outcome":"refused"']])
   }
 })
