@@ -117,7 +117,7 @@ export class Metrics implements Observer {
       const { quiet, digest } = later?.kinds ?? { quiet: 0, digest: 0 }
       held.inc({ reason: 'quiet' }, quiet)
       held.inc({ reason: 'digest' }, digest)
-      if (block?.state === 'held') held.inc({ reason: block.cause }, waiting - quiet - digest)
+      if (block) held.inc({ reason: block.cause }, waiting - quiet - digest)
     }
     if (backlog) outbox.set(backlog.size)
     else outbox.remove()

@@ -86,7 +86,7 @@ test('how things stand is asked for each time, the outbox only where there is a 
   const lane = { bot: 'onebot:1', target: { kind: 'group', id: '1' } } as const
   const queues: LaneState[] = [
     { ...lane, queue: 'a', waiting: 3, state: 'busy', oldest: now - 60_000 },
-    { ...lane, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000 },
+    { ...lane, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000, block: { state: 'paused', cause: 'paused', reason: '', until: now } },
     { ...lane, queue: 'c', waiting: 0, state: 'paused' },
     {
       ...lane, queue: 'd', waiting: 9, state: 'held', block: { state: 'held', cause: 'muted', reason: '', since: now, until: null },
@@ -102,7 +102,7 @@ test('how things stand is asked for each time, the outbox only where there is a 
   assertLines(text,
     'bots{status="online"} 2', 'bots{status="offline"} 1', 'bots{status="connecting"} 0', 'queue_waiting 17', 'queue_waiting_longest 9',
     'queue_capacity 1000', 'queues_paused 2', 'outbox_waiting 12',
-    'queues_held 1', 'scheduled 4', 'held{reason="quiet"} 1', 'held{reason="digest"} 5', 'held{reason="muted"} 3', 'refusals_total{reason="unauthorized"} 7', 'refusals_total{reason="forbidden"} 0')
+    'queues_held 1', 'scheduled 4', 'held{reason="quiet"} 1', 'held{reason="digest"} 5', 'held{reason="muted"} 3', 'held{reason="paused"} 5', 'refusals_total{reason="unauthorized"} 7', 'refusals_total{reason="forbidden"} 0')
   assert.match(text, /^message_relay_oldest_waiting_seconds 3600(?:\.\d+)?$/m)
   const later = await read()
   assertLines(later, 'queue_waiting 0', 'queues_paused 0', 'oldest_waiting_seconds 0', 'bots{status="online"} 0')
