@@ -87,8 +87,9 @@ export function explainHold({ cause, reason }: Hold): string {
 /** The cause of a hold and its end, in the language of the page if the cause is known. */
 export function describeHold(hold: Hold): string {
   const { cause, until } = hold
-  if (cause === 'quiet' || cause === 'digest') return texts.value.common[cause](writeMoment(until))
-  return texts.value.common.held(explainHold(hold), until && writeMoment(until))
+  const t = texts.value.common
+  if (cause === 'quiet' || cause === 'digest') return t[cause](writeMoment(until))
+  return t[cause === 'paused' ? cause : 'held'](explainHold(hold), until && writeMoment(until))
 }
 
 /** A size, rounded for reading. */

@@ -48,8 +48,8 @@ export const causes = {
   'bot-removed': { about: 'account', en: 'the bot was removed', zh: '机器人已被移除' },
   'restricted-account': {
     about: 'account',
-    en: 'the platform takes its messages, and nobody sees them, so one is sent at a time',
-    zh: '平台接受它的消息，但没有人能看到，因此每次只发送一条',
+    en: 'the platform takes the messages of this account, but nobody sees them, so one is sent at a time',
+    zh: '平台接受该账号的消息，但没有人能看到，因此每次只发送一条',
   },
   'not-permitted': { about: 'account', en: 'the platform does not permit this to the bot: look at its permissions', zh: '平台不允许该机器人这样做，请检查其权限' },
 

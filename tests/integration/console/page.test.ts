@@ -145,7 +145,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await stage.relay.request(`/deliveries/${way}`, { method: 'DELETE' })
     })
     await stage.playAlone(`deliveries/${id}`, async page => {
-      await page.getByText(/^暂不发送：机器人在该群被禁言/).waitFor()
+      await page.getByText(/ 前暂不发送：机器人在该群被禁言$/).waitFor()
     }, { locale: 'zh-CN' })
     simulator.mute('655', false)
     await until('it has arrived', () => arrived('held') === 1)
@@ -288,7 +288,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     await stage.play('overview', async page => {
       const queue = page.locator('.relay-closed li', { hasText: 'group:656' })
       await queue.getByRole('button', { name: 'Resume' }).click()
-      await page.getByText(/^Not resumed\. Held because the bot is muted in this group, until /).waitFor()
+      await page.getByText(/^Not resumed\. Held until .* because the bot is muted in this group/).waitFor()
       await queue.waitFor()
       await page.getByText('Needs attention').waitFor()
       simulator.mute('656', false)
