@@ -1,7 +1,7 @@
-import { Universal, type Context, type ForkScope } from 'koishi'
+import { Universal, type ForkScope } from 'koishi'
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
-import { deflateSync } from 'node:zlib'
+import { resolve } from 'node:path'
 import { v7 as uuid } from 'uuid'
 import { serveConsole } from '../../bot/console'
 import { Simulator } from '../../simulator'
@@ -11,16 +11,8 @@ import type { Delivery, State } from '../../src/relay/delivery'
 import { toRow } from '../../src/relay/journal'
 import { freePort } from './process'
 import { addForward } from './onebot'
-import { startRelay, type TestRelay } from './relay'
+import { startRelay } from './relay'
 import { until } from './until'
-
-/** A bot with the console, with the data of a month's work. */
-export interface Demo {
-  relay: TestRelay
-  /** The address of the console. */
-  url: string
-  stop: () => Promise<void>
-}
 
 const minute = 60_000
 const hour = 60 * minute
@@ -71,12 +63,8 @@ const failures: readonly [state: State, error: RelayError][] = [
   ['expired', new RelayError('expired')],
 ]
 
-/**
- * Starts a demo.
- *
- * @param records the number of records of the last 24 hours; each of the 29 days before has about as many
- */
-export async function startDemo(language: keyof typeof messages, page: string, records = 400): Promise<Demo> {
+/** Starts a bot with the console, with the data of a month's work. Its `url` is that of the console. */
+export async function startDemo(language: keyof typeof messages): Promise<{ url: string, stop: () => Promise<void> }> {
   const { groups, texts, held, paused, waiting } = messages[language]
   const port = await freePort()
   const second = await Simulator.start({ selfId: '20000' })
@@ -101,16 +89,18 @@ export async function startDemo(language: keyof typeof messages, page: string, r
     },
     setup(app) {
       app.plugin(SQLiteDriver, { path: ':memory:' })
-      pageFork = app.plugin(ctx => serveConsole(ctx, { host: '127.0.0.1', port }, page))
+      pageFork = app.plugin(ctx => serveConsole(ctx, { host: '127.0.0.1', port }, resolve(__dirname, '../../dist')))
       secondBot = addForward(app, second.endpoint, { selfId: '20000', retryTimes: 0, retryInterval: 5000, responseTimeout: 2000 })
     },
   })
   const { app, simulator } = relay
   await until('the second bot is online', () => app.bots.filter(({ status }) => status === Universal.Status.ONLINE).length === 2)
   await until('the database is there', () => app.get('database') !== undefined)
+  const database = app.get('database')
+  assert(database)
   await relay.request('/deliveries')
-  const rows = plausible(Date.now(), records, texts).map(delivery => ({ ...toRow(delivery), version: 0, items: null }))
-  for (let at = 0; at < rows.length; at += 500) await databaseOf(app).upsert('message_relay_journal', rows.slice(at, at + 500))
+  const rows = plausible(Date.now(), texts).map(delivery => ({ ...toRow(delivery), version: 0, items: null }))
+  for (let at = 0; at < rows.length; at += 500) await database.upsert('message_relay_journal', rows.slice(at, at + 500))
 
   await second.close()
   await until('the second bot is offline', () => app.bots.some(({ status }) => status !== Universal.Status.ONLINE))
@@ -125,17 +115,10 @@ export async function startDemo(language: keyof typeof messages, page: string, r
   gone.remove()
   simulator.mute('700200', true)
   await send({ to: 'night', msg: held }, 'the-secret-of-the-home')
-  simulator.fault({ fault: { kind: 'refuse' }, action: 'upload_group_file', target: '654321', times: Infinity })
-  const image = { type: 'image', url: `base64://${picture().toString('base64')}` }
-  const report = { type: 'file', url: 'base64://YQ==' }
-  await send({ to: 'ops', messages: [{ msg: texts[7][3] }, image, report] }, 'the-secret-of-the-home')
-  simulator.clearFaults()
-  await backdate(relay, [52, 51, 49, 46, 41, 33, 12])
   for (let count = 0; count < 3; count++) await send({ to: 'home', msg: paused }, 'the-secret-of-the-home', true)
   await send({ to: 'night', msg: held }, 'the-secret-of-the-home', true)
   await send({ to: 'builds', msg: waiting }, 'the-secret-of-the-pipeline')
   return {
-    relay,
     url: `http://127.0.0.1:${port}`,
     async stop() {
       await until('nobody is connected', () => Object.keys(app.console.clients).length === 0)
@@ -146,40 +129,11 @@ export async function startDemo(language: keyof typeof messages, page: string, r
   }
 }
 
-function databaseOf(app: Context): Context['database'] {
-  const database = app.get('database')
-  assert(database)
-  return database
-}
-
-/** Moves the deliveries that have ended into the past, each by its number of minutes, in the order of their creation. */
-async function backdate({ app }: TestRelay, minutes: readonly number[]): Promise<void> {
-  const database = databaseOf(app)
-  const start = Date.now() - 2 * minute
-  const find = async () => {
-    const found = await database.get('message_relay_journal', { state: ['failed', 'sent'], updatedAt: { $gt: start } })
-    return found.sort((a, b) => a.id < b.id ? -1 : 1)
-  }
-  let rows = await find()
-  await until('they are written', async () => {
-    rows = await find()
-    return rows.length >= minutes.length
-  })
-  for (const [at, row] of rows.entries()) {
-    const shift = (minutes[at] ?? 0) * minute
-    const move = (name: string, value: unknown): unknown => (name === 'createdAt' || name === 'at') && typeof value === 'number' ? value - shift : value
-    const [record, summary] = [row.record, row.summary].map(text => JSON.stringify(JSON.parse(text, move)))
-    const id = uuid({ msecs: row.updatedAt - shift })
-    await database.remove('message_relay_journal', { id: row.id })
-    await database.upsert('message_relay_journal', [{ ...row, id, updatedAt: row.updatedAt - shift, record, summary }])
-  }
-}
-
 /**
  * Plausible deliveries of a month: fewer at night and at weekends, and few failures. Apart from the present time, they are the same in each
  * run.
  */
-function plausible(now: number, aDay: number, texts: readonly (readonly [string, string, string, string])[]): Delivery[] {
+function plausible(now: number, texts: readonly (readonly [string, string, string, string])[]): Delivery[] {
   let seed = 20
   const random = (): number => {
     seed = (seed * 16_807) % 2_147_483_647
@@ -190,10 +144,10 @@ function plausible(now: number, aDay: number, texts: readonly (readonly [string,
     const date = new Date(time)
     const isWeekend = date.getUTCDay() % 6 === 0
     const share = (0.35 + Math.sin((date.getUTCHours() + 1) / 24 * 2 * Math.PI)) / 9 * (isWeekend ? 0.4 : 1)
-    const count = Math.round(Math.max(0.01, share) * aDay * (0.7 + 0.6 * random()))
+    const count = Math.round(Math.max(0.01, share) * 400 * (0.7 + 0.6 * random()))
     for (let index = 0; index < count; index++) {
       const createdAt = time + random() * hour
-      // The newest deliveries are those that were really sent, one of which is in the screenshots.
+      // The newest deliveries are those that were really sent.
       if (createdAt > now - 15 * minute) continue
       const [door, caller, target, msg] = texts[Math.floor(random() * texts.length)] ?? ['webhook', 'ci', 'group:123456', '']
       const failure = random() < 0.025 ? failures[Math.floor(random() * failures.length)] : undefined
@@ -233,43 +187,4 @@ function record({ createdAt, door, caller, target, msg, took, failure }: Past): 
           }],
     },
   }
-}
-
-/** A rising curve, as PNG. */
-function picture(): Buffer {
-  const [width, height] = [320, 120]
-  const raw = Buffer.alloc(height * (1 + width * 3), 255)
-  for (let y = 0; y < height; y++) {
-    raw[y * (1 + width * 3)] = 0
-    for (let x = 0; x < width; x++) {
-      const level = 100 - 80 * (x / width) ** 2 - 6 * Math.sin(x / 9)
-      const above = y % 30 === 0 ? [232, 232, 236] : [255, 255, 255]
-      const below = y < level + 3 ? [217, 72, 72] : [250, 226, 226]
-      raw.set(y > level ? below : above, y * (1 + width * 3) + 1 + x * 3)
-    }
-  }
-  const chunk = (type: string, data: Buffer): Buffer => {
-    const body = Buffer.concat([Buffer.from(type), data])
-    const out = Buffer.alloc(12 + data.length)
-    out.writeUInt32BE(data.length)
-    body.copy(out, 4)
-    out.writeUInt32BE(crc(body), 8 + data.length)
-    return out
-  }
-  const head = Buffer.alloc(13)
-  head.writeUInt32BE(width)
-  head.writeUInt32BE(height, 4)
-  head.set([8, 2, 0, 0, 0], 8)
-  const signature = Buffer.from([137, 80, 78, 71, 13, 10, 26, 10])
-  return Buffer.concat([signature, chunk('IHDR', head), chunk('IDAT', deflateSync(raw)), chunk('IEND', Buffer.alloc(0))])
-}
-
-/** CRC-32, as in PNG. */
-function crc(data: Buffer): number {
-  let value = ~0
-  for (const byte of data) {
-    value ^= byte
-    for (let bit = 0; bit < 8; bit++) value = value >>> 1 ^ (value & 1 ? 0xedb88320 : 0)
-  }
-  return ~value >>> 0
 }
