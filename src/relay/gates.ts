@@ -184,10 +184,14 @@ export class Gates {
   }
 
   /** Why a lane sends nothing for now; `undefined` if nothing but its interval keeps it. */
-  block({ name, bot }: Pick<Gated, 'name' | 'bot'>, account: Account | undefined): Block | undefined {
+  block(lane: Pick<Gated, 'name' | 'bot'>, account: Account | undefined): Block | undefined {
+    const hold = this.hold(lane.name)
+    return hold ? { state: 'held', reason: causes[hold.cause].en, ...hold } : this.blockBesidesHold(lane, account)
+  }
+
+  private blockBesidesHold({ name, bot }: Pick<Gated, 'name' | 'bot'>, account: Account | undefined): Block | undefined {
     const { clock } = this.context
-    const { hold, pausedUntil, reason = 'this target is paused after repeated failures' } = this.memory.gates.get(name) ?? newGate()
-    if (hold) return { state: 'held', reason: causes[hold.cause].en, ...hold }
+    const { pausedUntil, reason = 'this target is paused after repeated failures' } = this.memory.gates.get(name) ?? newGate()
     const [now, wall] = [clock.now(), clock.wall()]
     if (pausedUntil > now) return { state: 'paused', cause: 'paused', reason, until: wall + pausedUntil - now }
     if (!account) return { state: 'offline', cause: 'offline', reason: 'there is no bot with this platform and self_id', until: null }
@@ -202,10 +206,10 @@ export class Gates {
   /** Why a lane refuses callers; `undefined` if it does not: they wait for a short limit, and may make the try of a hold that is due. */
   refusal(lane: Gated, account: Account | undefined): RelayError | undefined {
     const { clock } = this.context
-    const { state, cause, reason, until = null } = this.block(lane, account) ?? {}
     const tryAfter = this.gate(lane.name).nextTry - clock.now()
+    const { state, cause, reason, until = null } = (tryAfter > 0 ? this.block(lane, account) : this.blockBesidesHold(lane, account)) ?? {}
     const rest = until === null ? tryAfter : until - clock.wall()
-    if (state === undefined || (state === 'held' && tryAfter <= 0) || (cause === 'rate-limited' && rest <= longestLimit)) return
+    if (state === undefined || (cause === 'rate-limited' && rest <= longestLimit)) return
     if (state === 'paused') return later(state, rest)
     const text = `${reason}: nothing was sent, try again later`
     return state === 'offline' ? new RelayError('unsent', text) : later('unsent', rest, text, state === 'held' ? until : null)

@@ -49,6 +49,15 @@ describe('a chat that is closed for a while', () => {
     assert.deepEqual([core.log.at(-1), core.called], ['again sent', ['first', 'again']])
   })
 
+  test('keeps no caller waiting behind its try once the bot is offline', async () => {
+    const core = await Core.ready({ fates: [muted, silent] })
+    await core.run(minute + 100, core.submit('first'))
+    await core.run(500, core.submit('try'), core.submit('behind'))
+    core.port.online = false
+    await core.run(1000)
+    assert.deepEqual(core.log, ['first refused', 'behind unsent'])
+  })
+
   test('waits until the platform says that it is over, however long', async () => {
     const core = new Core({ fates: [muted] })
     await core.run(1000, core.later('x'))

@@ -101,6 +101,17 @@ describe('a delivery with several ways', () => {
     assert.deepEqual(core.port.texts, ['a', 'b', 'c'])
   })
 
+  test('says so where its chat was held as well, and its next try is due', async () => {
+    const core = await Core.ready({ fates: [{ answered: 10, error: new SendError('unsent', undefined, { causeId: 'logged-out' }) }] })
+    await core.run(100, core.submit('refused'))
+    core.port.cause = causes['logged-out'].en
+    core.port.online = false
+    await core.run(2 * minute)
+    await core.run(100, core.submit('a', { route }))
+    const past = [...core.journal.rows.values()].flatMap(({ delivery }) => delivery.flow.route?.past ?? [])
+    assert.deepEqual(past.map(({ reason }) => reason), [`${causes['logged-out'].en}: nothing was sent, try again later`])
+  })
+
   test('that has arrived in part keeps no caller waiting behind it where the account is logged out', async () => {
     const core = await Core.ready()
     const link = { kind: 'remote', url: 'http://example.com/a.txt' } as const
