@@ -191,16 +191,17 @@ export class Gates {
 
   private blockBesidesHold({ name, bot }: Pick<Gated, 'name' | 'bot'>, account: Account | undefined): Block | undefined {
     const { clock } = this.context
-    const { pausedUntil, reason = 'this target is paused after repeated failures' } = this.memory.gates.get(name) ?? newGate()
+    const { pausedUntil, reason = '' } = this.memory.gates.get(name) ?? newGate()
     const [now, wall] = [clock.now(), clock.wall()]
     if (pausedUntil > now) return { state: 'paused', cause: 'paused', reason, until: wall + pausedUntil - now }
     if (!account) return { state: 'offline', cause: 'offline', reason: 'there is no bot with this platform and self_id', until: null }
     const { isOnline, health } = account
     if (!isOnline) return { state: 'offline', cause: 'offline', reason: health.cause ?? 'no bot is online', since: health.since, until: null }
     const limit = this.limit({ name, bot })
-    if (limit > 0) return limitedBy('rate-limited', wall + limit)
-    const next = this.restrictionOf(bot)?.next ?? -Infinity
-    if (next > now) return limitedBy('restricted-account', wall + next - now)
+    if (limit > 0) return { state: 'limited', cause: 'rate-limited', reason: causes['rate-limited'].en, until: wall + limit }
+    const { since = 0, next = -Infinity } = this.restrictionOf(bot) ?? {}
+    const cause = 'restricted-account'
+    if (next > now) return { state: 'limited', cause, reason: causes[cause].en, since, until: wall + next - now }
   }
 
   /** Why a lane refuses callers; `undefined` if it does not: they wait for a short limit, and may make the try of a hold that is due. */
@@ -210,7 +211,9 @@ export class Gates {
     const { state, cause, reason, until = null } = (tryAfter > 0 ? this.block(lane, account) : this.blockBesidesHold(lane, account)) ?? {}
     const rest = until === null ? tryAfter : until - clock.wall()
     if (state === undefined || (cause === 'rate-limited' && rest <= longestLimit)) return
-    if (state === 'paused') return later(state, rest)
+    // The log gets the default text: the words of an adapter may contain those of a message.
+    const paused = `this target is paused after repeated failures (${reason}): nothing was sent, try again later`
+    if (state === 'paused') return later(state, rest).with({ message: paused })
     const text = `${reason}: nothing was sent, try again later`
     return state === 'offline' ? new RelayError('unsent', text) : later('unsent', rest, text, state === 'held' ? until : null)
   }
@@ -385,10 +388,6 @@ function newGate(): Gate {
     failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: new Map(),
     hold: undefined, heldAt: -Infinity, tries: 0, nextTry: -Infinity,
   }
-}
-
-function limitedBy(cause: 'rate-limited' | 'restricted-account', until: number): Block {
-  return { state: 'limited', cause, reason: causes[cause].en, until }
 }
 
 /** Describes a deferral in plain English. */
