@@ -375,7 +375,7 @@ function watchSettling(run: Run, account: Account): string[] {
   const isText = items.every(({ type }) => type === 'text') && !marks.some(mark => isOneOfEquals(run, mark))
   const isAlone = callsOf(run, account).every(call => call.marks.every(mark => marks.includes(mark)))
   const canTell = store !== 'memory' && hasHistory && idempotentFor === undefined && !hasWrongClock(run)
-  if (!canTell || !mustBeKept(account.request) || !isForLater(account) || !isSimple || !isText || !isAlone) return []
+  if (!canTell || !mustBeKept(account.request) || !isForLater(account, true) || !isSimple || !isText || !isAlone) return []
   const calls = callsOf(run, account)
   return calls.slice(0, retries).flatMap((last, index) => {
     const { process, chat, answeredAt = Infinity, begunAt, settle } = last
@@ -471,9 +471,14 @@ function mustBeKept({ hasKey, deferred }: PlannedRequest): boolean {
   return hasKey || deferred !== undefined
 }
 
-/** Whether no caller waits for the delivery: it is deferred, or an operator retried it. */
-function isForLater({ request: { deferred, wishes }, operations }: Account): boolean {
-  const isHeld = (wishes?.sendIn ?? wishes?.digest ?? wishes?.quiet ?? wishes?.route) !== undefined
+/**
+ * Whether no caller waits for the delivery: it is deferred, or an operator retried it.
+ *
+ * @param isSure whether quiet hours and digests do not count, which defer a delivery only at some times
+ */
+function isForLater({ request: { deferred, wishes }, operations }: Account, isSure = false): boolean {
+  const { sendIn, route, digest, quiet } = wishes ?? {}
+  const isHeld = (sendIn ?? route ?? (isSure ? undefined : digest ?? quiet)) !== undefined
   return deferred !== undefined || isHeld || operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
 }
 
