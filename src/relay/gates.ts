@@ -183,15 +183,15 @@ export class Gates {
     return this.restrictionOf(bot) !== undefined
   }
 
-  /** Why a lane sends nothing for now; `undefined` if nothing but its interval keeps it. */
-  block(lane: Pick<Gated, 'name' | 'bot'>, account: Account | undefined): Block | undefined {
-    const hold = this.hold(lane.name)
-    return hold ? { state: 'held', reason: causes[hold.cause].en, ...hold } : this.blockBesidesHold(lane, account)
-  }
-
-  private blockBesidesHold({ name, bot }: Pick<Gated, 'name' | 'bot'>, account: Account | undefined): Block | undefined {
+  /**
+   * Why a lane sends nothing for now; `undefined` if nothing but its interval keeps it.
+   *
+   * @param isTryDue whether a hold does not count, because its next try is due
+   */
+  block({ name, bot }: Pick<Gated, 'name' | 'bot'>, account: Account | undefined, isTryDue = false): Block | undefined {
     const { clock } = this.context
-    const { pausedUntil, reason = '' } = this.memory.gates.get(name) ?? newGate()
+    const { hold, pausedUntil = -Infinity, reason = '' } = this.memory.gates.get(name) ?? {}
+    if (hold && !isTryDue) return { state: 'held', reason: causes[hold.cause].en, ...hold }
     const [now, wall] = [clock.now(), clock.wall()]
     if (pausedUntil > now) return { state: 'paused', cause: 'paused', reason, until: wall + pausedUntil - now }
     if (!account) return { state: 'offline', cause: 'offline', reason: 'there is no bot with this platform and self_id', until: null }
@@ -208,7 +208,7 @@ export class Gates {
   refusal(lane: Gated, account: Account | undefined): RelayError | undefined {
     const { clock } = this.context
     const tryAfter = this.gate(lane.name).nextTry - clock.now()
-    const { state, cause, reason, until = null } = (tryAfter > 0 ? this.block(lane, account) : this.blockBesidesHold(lane, account)) ?? {}
+    const { state, cause, reason, until = null } = this.block(lane, account, tryAfter <= 0) ?? {}
     const rest = until === null ? tryAfter : until - clock.wall()
     if (state === undefined || (cause === 'rate-limited' && rest <= longestLimit)) return
     // The log gets the default text: the words of an adapter may contain those of a message.
@@ -373,20 +373,16 @@ export class Gates {
     const { gates } = this.memory
     const known = gates.get(name)
     if (known) return known
-    const gate = newGate()
+    const gate: Gate = {
+      failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: new Map(),
+      hold: undefined, heldAt: -Infinity, tries: 0, nextTry: -Infinity,
+    }
     gates.set(name, gate)
     return gate
   }
 
   private restrictionOf(bot: string): Standing['restriction'] {
     return this.memory.standings.get(bot)?.restriction
-  }
-}
-
-function newGate(): Gate {
-  return {
-    failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: new Map(),
-    hold: undefined, heldAt: -Infinity, tries: 0, nextTry: -Infinity,
   }
 }
 
