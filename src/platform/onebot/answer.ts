@@ -19,7 +19,6 @@ export function readData(answer: unknown): unknown {
   const { status: given, retcode, data, wording, message, msg } = fieldsOf(answer)
   // Without a status the code alone counts.
   const status = given ?? ''
-  if (status === 'async') throw new SendError('unanswered', 'the platform carries it out later and does not tell how that ends')
   if (retcode === 0 && (status === 'ok' || status === '')) return data
   const code = Number.isInteger(retcode) ? Number(retcode) : 0
   const isFailure = code !== 0 && (status === 'failed' || (typeof status === 'string' && status !== 'ok' && code !== 1))
