@@ -170,10 +170,13 @@ for (const [kind, open, options] of kinds) {
       await check()
       await journal.flush()
       await check()
+      journal.record({ ...again, state: 'failed' }, [text])
+      const written = journal.flush()
+      // While the earlier one is being written.
       journal.record({ ...again, state: 'sent' }, [text])
+      await written
       assert.equal((await journal.find(again.id))?.state, 'sent')
       assert.deepEqual(idsOf(await journal.list({ limit: 9, states: ['unanswered'] })), [])
-      await journal.flush()
       assert.equal((await journal.find(again.id))?.state, 'sent')
       assert.deepEqual(await journal.withContent(idsOf([again])), [])
     })

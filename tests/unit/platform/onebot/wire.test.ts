@@ -75,6 +75,13 @@ describe('a wire', () => {
     assert.equal(socket.echoes.length, 1, 'no call is made over a connection that is not open')
   })
 
+  test('gives up its calls when it closes', async () => {
+    const socket = new Socket()
+    const answer = wireOf(socket).call('get_status', {})
+    socket.emit('close')
+    await assert.rejects(answer, (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
+  })
+
   test('gives up calls that are older than ten minutes when all together keep more than 64 MiB', async t => {
     let now = 0
     t.mock.method(performance, 'now', () => now)
