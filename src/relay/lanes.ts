@@ -75,18 +75,14 @@ export class Lanes {
   /**
    * Appends a delivery to its lane. A durable delivery does not leave before `saved` is called.
    *
-   * @throws RelayError `queue-full`, `stopping`, or the reason why the lane refuses callers
+   * @throws RelayError `queue-full`, or the reason why the lane refuses callers
    */
   enter(active: Active, { patience = Infinity, isAccepted, signal, delay }: Waiting = {}): void {
     const { clock } = this.context
     const { delivery: { deferred }, isDurable } = active
-    if (this.hasStopped) throw new RelayError('stopping')
     const lane = this.laneAt(active.delivery, true)
     const refusal = deferred ? undefined : this.refusal(lane)
-    if (refusal) {
-      this.advance(lane)
-      throw refusal
-    }
+    if (refusal) throw refusal
     const place: Place = { active, isSaved: !isDurable, until: clock.now() + patience, signal }
     const isNext = this.isDue(lane, place) && !lane.first && this.rest(lane, place) === 0
     if (!isNext && !isAccepted && this.isFull(lane, place)) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
