@@ -173,6 +173,13 @@ describe('a delivery with several ways', () => {
     assert.deepEqual(core.log, ['a sent'])
   })
 
+  test('that was accepted is taken by its last way, however full that is', async () => {
+    const core = await Core.ready({ retries: 0, capacity: 1, fates: [{ arrives: 5_000, answered: 5_000 }, fates.refused] })
+    for (const text of ['x', 'y']) await core.run(100, core.later(text, { target: rungs[1].target }))
+    await core.run(minute, core.later('a', { route }))
+    assert.deepEqual(core.port.texts, ['x', 'y', 'a'])
+  })
+
   test('begins with its first way where it is sent again', async () => {
     const core = await Core.ready({ retries: 0, fates: [fates.refused, fates.refused] })
     await core.run(1_000, core.submit('a', { route }))
