@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { inTime, pause } from './clock'
-import { end, failRest, interrupt, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
+import { end, failRest, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
 import { NotOwner, inThread, keepsContent, nameOfError, orStoreDown, type Journal } from './journal'
 import type { RunningOptions } from './options'
@@ -186,10 +186,10 @@ export class Deliveries {
     return noteCall(delivery.summary, clock, (outcome, time) => observer.called(outcome, time))
   }
 
-  /** The rest of a delivery cannot be sent for now. At a stop, an open message keeps the delivery `sending`, for the next owner. */
+  /** The rest of a delivery cannot be sent for now. */
   async postpone(active: Active, results: Results): Promise<void> {
     const { delivery } = active
-    this.change(delivery, this.options.stop.aborted ? interrupt(delivery, results) : postpone(delivery, results))
+    this.change(delivery, postpone(delivery, results))
     await this.save(active)
   }
 

@@ -170,17 +170,13 @@ export function end(delivery: Delivery, ended: Results): Change {
   return { state: finalState(results), results, open: open.filter(each => isOpen(each, results)), key: usesUpKey(results) ? key : null }
 }
 
-/** The rest of the delivery cannot be sent for now, because its bot is offline or its chat is held. */
+/**
+ * The rest of the delivery cannot be sent for now: its bot is offline, its chat is held, or the relay stops. Open messages are looked up
+ * first when it leaves again.
+ */
 export function postpone({ open }: Delivery, results: Results): Change {
-  const known = results.map(result => isPassing(result) ? undefined : result)
+  const known = results.map(result => isPassing(result) || outcomeOf(result) === 'unanswered' ? undefined : result)
   return { state: 'queued', open: open.filter(each => isOpen(each, results)), results: known }
-}
-
-/** The relay stops during the send: the next owner looks for open messages. */
-export function interrupt({ open }: Delivery, results: Results): Change {
-  const left = open.filter(each => isOpen(each, results))
-  const sent = results.map(result => result?.success ? result : undefined)
-  return { state: left.length > 0 ? 'sending' : 'queued', open: left, results: sent }
 }
 
 /**

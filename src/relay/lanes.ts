@@ -204,7 +204,7 @@ export class Lanes {
     const { clock, gates } = this.context
     const { active: { delivery }, deferral, isAlone } = place
     // Nothing defers a message whose caller waits, or of which a part may have arrived.
-    const mayWait = delivery.deferred && delivery.state !== 'sending'
+    const mayWait = delivery.deferred && delivery.open.length === 0
     const isKnown = deferral !== undefined && deferral.kind !== 'digest' && deferral.until > clock.wall()
     if (!isKnown) place.deferral = mayWait ? gates.deferral(name, delivery, isAlone) : undefined
     place.since = place.deferral ? undefined : place.since ?? clock.now()
@@ -415,7 +415,8 @@ export class Lanes {
       gates.digested(lane.name, [active, ...members].map(({ delivery }) => delivery))
       if (lane.delay && lane.places.filter(isLate).length <= backlog) lane.delay = undefined
     }
-    const waits = deferred && (stop.aborted ? !results.every(result => result?.success) : results.some(isPassing))
+    // After a stop, the next owner looks for open messages.
+    const waits = deferred && results.some(result => isPassing(result) || (stop.aborted && outcomeOf(result) === 'unanswered'))
     const { last } = failure ?? {}
     // A caller at the head may try for itself: only deferred deliveries close the lane.
     if (waits && last?.causeId === 'unreachable') gates.close(lane.name, { cause: last.causeId, until: null })

@@ -174,7 +174,7 @@ export class Term {
     for (const { delivery } of waiting) {
       const members = deliveries.membersOf(delivery)
       // A digest that never left is removed, and its members wait by themselves.
-      const hasNeverLeft = delivery.state === 'queued' && (members.length > 0 || (delivery.flow.members && delivery.attempts === 0))
+      const hasNeverLeft = delivery.open.length === 0 && (members.length > 0 || (delivery.flow.members && delivery.attempts === 0))
       if (hasNeverLeft) void deliveries.withdraw(delivery).catch(() => undefined)
       else for (const { delivery: { id } } of members) inDigests.add(id)
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import {
-  again, createDelivery, end, failRest, interrupt, leave, outcomeOf, postpone, withSent,
+  again, createDelivery, end, failRest, leave, outcomeOf, postpone, withSent,
   type Delivery, type ItemResult, type Open, type Results,
 } from '../../../src/relay/delivery'
 
@@ -51,19 +51,11 @@ describe('a delivery', () => {
     })
   }
 
-  test('waits again when nothing could be sent, and keeps what is known', () => {
-    assert.deepEqual(postpone(deliveryOf(3), [sent, failed('unsent'), failed('stopping')]), { state: 'queued', open: [], results: [sent, undefined, undefined] })
+  test('waits again when not all could be sent, and keeps what is known and what is open', () => {
+    const results = [sent, failed('unsent'), failed('stopping'), failed('unanswered'), failed('refused')]
+    const change = postpone(deliveryOf(5, { open: [open(0), open(3)] }), results)
+    assert.deepEqual([change.state, told(change.results), change.open], ['queued', ['sent', '-', '-', '-', 'refused'], [open(3)]])
   })
-
-  for (const [what, results, state] of [
-    ['something is open', [sent, failed('unanswered'), undefined], 'sending'],
-    ['nothing is', [sent, failed('unsent'), undefined], 'queued'],
-  ] as const) {
-    test(`is ${state} for the next owner when ${what} at a stop`, () => {
-      const change = interrupt(deliveryOf(3, { open: [open(1)] }), results)
-      assert.deepEqual([change.state, told(change.results), change.open?.length], [state, ['sent', '-', '-'], state === 'sending' ? 1 : 0])
-    })
-  }
 
   test('that ends for a reason is unanswered where it was open', () => {
     assert.deepEqual(told(failRest(deliveryOf(3, { results: [sent, undefined, undefined], open: [open(1)] }), new RelayError('expired'))), ['sent', 'unanswered', 'unsent'])
