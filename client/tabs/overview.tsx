@@ -1,6 +1,6 @@
 import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
 import { causes, isCauseId } from '../../src/message/causes'
-import { call, loadDeliveries, readHold, type Delivery, type Reply } from '../api'
+import { call, loadDeliveries, readHold, readPage, type Delivery, type Reply } from '../api'
 import { isFields, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
 import { notice, reasonOf, section, stateMark } from '../parts/basics'
@@ -40,6 +40,8 @@ export const OverviewTab = defineComponent({
     const days = shallowRef<Bar[]>()
     const period = shallowRef<'day' | 'month'>('day')
     const failures = shallowRef<Delivery[]>()
+    /** Why the records cannot be read, such as a database that is away; empty if they can. */
+    const problem = shallowRef('')
     /** Whether anything was ever sent; absent until that is known. */
     const isUsed = shallowRef<boolean>()
 
@@ -54,9 +56,10 @@ export const OverviewTab = defineComponent({
       }
     })
     usePolling(async () => {
-      const page = await loadDeliveries({ state: notArrived, limit: '6' })
-      failures.value = page?.deliveries ?? failures.value
-      if (page?.deliveries.length === 0) isUsed.value = (await loadDeliveries({ limit: '1' }))?.deliveries.length !== 0
+      const reply = await call('GET', '/deliveries', { query: { state: notArrived, limit: '6' } })
+      problem.value = reply.isRight ? '' : reply.msg
+      if (reply.isRight) failures.value = readPage(reply).deliveries
+      if (failures.value?.length === 0) isUsed.value = (await loadDeliveries({ limit: '1' }))?.deliveries.length !== 0
       else isUsed.value = true
     }, 5000)
     // Counting takes longer, and the numbers change slowly.
@@ -85,7 +88,8 @@ export const OverviewTab = defineComponent({
     })
     const drop = async ({ id, bot, target, waiting }: ClosedQueue): Promise<void> => {
       const t = texts.value.overview
-      const isSure = await confirm({ title: t.dropTitle(describeTarget(target, bot)), text: t.dropText(waiting), verb: t.drop })
+      const title = t.dropTitle(describeQueue(target, bot, now.value?.accounts ?? []))
+      const isSure = await confirm({ title, text: t.dropText(waiting), verb: t.drop })
       if (isSure) await act('DELETE', `/queues/${encodeURIComponent(id)}`, data => say('good', t.dropped(numberOf(data.dropped))))
     }
 
@@ -97,22 +101,26 @@ export const OverviewTab = defineComponent({
       if (!known.reply.isRight) return notice('bad', t.common.failed(known.reply.msg))
       const bars = (period.value === 'month' ? days.value : undefined) ?? hours.value?.slice(-day)
       const isMonth = bars !== undefined && bars === days.value
+      const pending = <p>{problem.value ? t.common.failed(problem.value) : t.common.loading}</p>
       return (
         <div>
-          {viewHeadline(known, isUsed.value)}
+          {viewHeadline(known, isUsed.value, problem.value)}
           {isUsed.value ? viewNumbers(hours.value, known) : viewSteps(known)}
-          {known.closed.length > 0 && section(t.overview.closed, viewClosed(known.closed, resume, drop))}
-          {known.later.length > 0 && section(t.overview.later, viewLater(known.later))}
+          {known.closed.length > 0 && section(t.overview.closed, viewClosed(known, resume, drop))}
+          {known.later.length > 0 && section(t.overview.later, viewLater(known))}
           <div class="relay-main">
-            {isUsed.value && section(t.overview.traffic, bars ? viewChart(bars, isMonth) : <p>{t.common.loading}</p>, days.value && choice(
+            {isUsed.value && section(t.overview.traffic, bars ? viewChart(bars, isMonth) : pending, days.value && choice(
               t.overview.traffic, { ...bind(period, 'value'), modelValue: isMonth ? 'month' : 'day' },
               [['day', t.overview.day], ['month', t.overview.month]],
             ))}
             {section(t.overview.accounts, viewAccounts(known.accounts))}
           </div>
-          {isUsed.value && section(t.overview.failures, viewFailures(failures.value), failures.value && failures.value.length > 0 && button(
-            t.overview.allFailures, () => goTo('deliveries', '', { state: notArrived }), { look: 'link' },
-          ))}
+          {isUsed.value && section(
+            t.overview.failures, failures.value ? viewFailures(failures.value) : pending,
+            failures.value && failures.value.length > 0 && button(
+              t.overview.allFailures, () => goTo('deliveries', '', { state: notArrived }), { look: 'link' },
+            ),
+          )}
         </div>
       )
     }
@@ -132,14 +140,17 @@ function readQueue(fields: Fields) {
 type ClosedQueue = ReturnType<typeof readQueue>
 
 /** The headline: whether everything works. */
-function viewHeadline({ reply: { data }, accounts, closed }: Now, isUsed: boolean): VNode {
+function viewHeadline({ reply: { data }, accounts, closed }: Now, isUsed: boolean, problem: string): VNode {
   const t = texts.value.overview
-  const away = accounts.filter(({ status }) => status !== 'online').length
+  const restricted = accounts.filter(({ status }) => status === 'restricted').length
+  const away = accounts.filter(({ status }) => status !== 'online').length - restricted
+  const standbyFor = textOf(data.standby_for)
   const troubles = [
     ...accounts.length === 0 ? [t.noBots] : [],
     ...away > 0 ? [t.offlineAccounts(away)] : [],
+    ...restricted > 0 ? [t.restrictedAccounts(restricted)] : [],
     ...closed.length > 0 ? [t.closedTargets(closed.length)] : [],
-    ...textOf(data.standby_for) ? [t.standby(textOf(data.standby_for))] : [],
+    ...standbyFor ? [t.standby(standbyFor)] : problem ? [problem] : [],
   ]
   const isFine = troubles.length === 0
   return (
@@ -253,21 +264,35 @@ function viewAccounts(accounts: readonly Fields[]): VNode {
   )
 }
 
-function viewClosed(queues: ClosedQueue[], resume: (queue: ClosedQueue) => unknown, drop: (queue: ClosedQueue) => unknown): VNode {
+/** The account of a queue, where its platform has several; otherwise empty. */
+function accountOf(bot: string, accounts: readonly Fields[]): string {
+  const isSame = ({ platform }: Fields): boolean => bot.startsWith(`${textOf(platform)}:`)
+  return accounts.filter(isSame).length > 1 ? bot : ''
+}
+
+/** A queue as plain text. */
+function describeQueue(target: string, bot: string, accounts: readonly Fields[]): string {
+  const { pair } = texts.value.common
+  const account = accountOf(bot, accounts)
+  return account ? pair(account, describeTarget(target, bot)) : describeTarget(target, bot)
+}
+
+function viewClosed({ closed, accounts }: Now, resume: (queue: ClosedQueue) => unknown, drop: (queue: ClosedQueue) => unknown): VNode {
   const t = texts.value.overview
   const { pair } = texts.value.common
   return (
     <ul class="relay-list relay-closed">
-      {queues.map(queue => {
+      {closed.map(queue => {
         const { hold, until, waiting, bot, target } = queue
         const { cause, raw } = hold ? { cause: capital(explainHold(hold)), raw: '' } : explain(queue.reason)
         const about = hold && isCauseId(hold.cause) ? causes[hold.cause].about : 'unknown'
-        const name = describeTarget(target, bot)
+        const name = describeQueue(target, bot, accounts)
         return (
           <li key={queue.id}>
             <div class="relay-grow">
               <div class="relay-row">
                 <strong>{viewTarget(target, bot)}</strong>
+                <span class="relay-hint">{accountOf(bot, accounts)}</span>
                 <span class="relay-chip doubt">{until === '' ? wordFor(t.ends, about) : <Countdown until={until} />}</span>
               </div>
               <div title={raw || undefined}>
@@ -287,13 +312,16 @@ function viewClosed(queues: ClosedQueue[], resume: (queue: ClosedQueue) => unkno
   )
 }
 
-function viewLater(queues: readonly Fields[]): VNode {
+function viewLater({ later: queues, accounts }: Now): VNode {
   const t = texts.value.overview
   return (
     <ul class="relay-list">
       {queues.map(({ queue, bot, target, later, next_at: next }) => (
         <li key={textOf(queue)} class="relay-spread">
-          <strong>{viewTarget(textOf(target), textOf(bot))}</strong>
+          <span class="relay-row">
+            <strong>{viewTarget(textOf(target), textOf(bot))}</strong>
+            <span class="relay-hint">{accountOf(textOf(bot), accounts)}</span>
+          </span>
           <span>{t.laterHere(numberOf(later), writeMoment(textOf(next)))}</span>
         </li>
       ))}
@@ -301,9 +329,8 @@ function viewLater(queues: readonly Fields[]): VNode {
   )
 }
 
-function viewFailures(failures: readonly Delivery[] | undefined): VNode {
+function viewFailures(failures: readonly Delivery[]): VNode {
   const t = texts.value
-  if (!failures) return <p>{t.common.loading}</p>
   if (failures.length === 0) return <p class="relay-hint">{t.overview.noFailures}</p>
   return (
     <ul class="relay-list relay-failures">

@@ -7,6 +7,7 @@ export const english = {
   overview: {
     fine: 'Everything works', attention: 'Needs attention', quiet: 'Ready to send',
     offlineAccounts: (number: number) => `${count(number, 'account is', 'accounts are')} not online`,
+    restrictedAccounts: (number: number) => `${count(number, 'account is', 'accounts are')} restricted`,
     closedTargets: (number: number) => `${count(number, 'target is', 'targets are')} on hold`,
     standby: (name: string) => `${name} does the work, this relay stands by`,
     day: 'Last 24 hours', month: 'Last 30 days', before: (value: string) => `day before: ${value}`,
@@ -14,7 +15,7 @@ export const english = {
     change: (points: string) => `${points} points vs. the day before`, noChange: 'as the day before', noneBefore: 'nothing the day before',
     oldest: (ago: string) => `oldest: ${ago}`, noneWaits: 'nothing waits', notKept: 'no database: lost on a restart',
     accounts: 'Accounts', noBots: 'No bot is loaded.',
-    statuses: { online: 'Online', offline: 'Offline', connecting: 'Connecting', restricted: 'Restricted: nobody sees its messages' },
+    statuses: { online: 'Online', offline: 'Offline', connecting: 'Connecting', restricted: 'Restricted' },
     lasts: (span: string) => `for ${span}`,
     closed: 'On hold', paused: 'Paused after repeated failures',
     resumes: (span: string) => `resumes in ${span}`, resumesNow: 'resumes now',
@@ -43,6 +44,7 @@ export const chinese: typeof english = {
   overview: {
     fine: '一切正常', attention: '需要处理', quiet: '可以发送',
     offlineAccounts: number => `${number} 个账号不在线`,
+    restrictedAccounts: number => `${number} 个账号受限`,
     closedTargets: number => `${number} 个目标暂不发送`,
     standby: name => `当前由 ${name} 工作，本实例待命`,
     day: '最近 24 小时', month: '最近 30 天', before: value => `前一天：${value}`,
@@ -50,7 +52,7 @@ export const chinese: typeof english = {
     change: points => `较前一天 ${points} 个百分点`, noChange: '与前一天持平', noneBefore: '前一天没有消息',
     oldest: ago => `最早：${ago}`, noneWaits: '没有等待的消息', notKept: '没有数据库，重启后会丢失',
     accounts: '账号', noBots: '没有加载机器人。',
-    statuses: { online: '在线', offline: '离线', connecting: '连接中', restricted: '受限：消息发出后没有人能看到' },
+    statuses: { online: '在线', offline: '离线', connecting: '连接中', restricted: '受限' },
     lasts: span => `已持续 ${span}`,
     closed: '暂不发送', paused: '连续失败，已暂停',
     resumes: span => `${span}后恢复`, resumesNow: '即将恢复',

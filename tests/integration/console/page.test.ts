@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { Simulator } from '../../../simulator'
 import { isObject } from '../../../src/lib/shape'
+import { FaultyDatabase } from '../../faults/database'
 import { skip } from '../../support/browser'
+import { addForward } from '../../support/onebot'
 import { read } from '../../support/relay'
 import { until } from '../../support/until'
 import { useStage } from './stage'
@@ -293,6 +296,30 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await page.getByText('Needs attention').waitFor()
       simulator.mute('656', false)
     })
+  })
+
+  test('names the account of a queue where there are several, and a database that does not answer', async () => {
+    const { app, simulator } = stage.relay
+    const database = new FaultyDatabase(app)
+    const other = await Simulator.start({ selfId: '20000' })
+    const fork = addForward(app, other.endpoint, { selfId: '20000' })
+    await until('there are two accounts', () => app.bots.filter(({ platform }) => platform === 'onebot').length === 2)
+    simulator.mute('657', true, 600)
+    await send('657', 'x')
+    await stage.playAlone('overview', async page => {
+      const queue = page.locator('.relay-closed li', { hasText: 'group:657' })
+      await queue.getByText('onebot:10000').waitFor()
+      await queue.getByRole('button', { name: /^Resume: onebot:10000: .*group:657/ }).waitFor()
+      const headline = page.locator('.relay-headline', { hasText: 'the database of the relay does not answer' })
+      database.plan([{ statement: 'get', nth: 1, times: Infinity }])
+      await headline.waitFor()
+      database.plan([])
+      await headline.waitFor({ state: 'detached' })
+      fork.dispose()
+      await queue.getByText('onebot:10000').waitFor({ state: 'detached' })
+    })
+    await other.close()
+    simulator.mute('657', false)
   })
 
   test('moves a time range on as time passes, and keeps one of one\'s own while it is changed', async () => {
