@@ -267,11 +267,12 @@ export class SendError extends Error {
   /** The error for the caller, with this failure as its cause. */
   toRelayError(): RelayError {
     const { outcome, wording, cause, limit } = this
+    const isThrown = cause !== undefined && !(cause instanceof SendError)
     return new RelayError(outcome, wording && `${texts[outcome]}: ${wording}`, {
       cause: this,
       ...limit && { headers: { 'retry-after': String(Math.ceil(limit.after / 1000)) } },
       // Adapters put the arguments of a call into the texts of their errors, so only the class of such an error is logged.
-      ...wording !== undefined && cause !== undefined && { logText: `the adapter threw ${cause instanceof Error ? cause.name : typeof cause}` },
+      ...wording !== undefined && isThrown && { logText: `the adapter threw ${cause instanceof Error ? cause.name : typeof cause}` },
     })
   }
 }

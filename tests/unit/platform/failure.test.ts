@@ -117,3 +117,9 @@ describe('the words of a platform', () => {
 test('a failed send keeps no stack, whose frames would keep the message in memory', () => {
   assert.equal(new SendError('refused', 'no').stack, 'SendError: no')
 })
+
+test('the log has the words of the relay, but not those that an adapter throws', () => {
+  const logged = (cause: Error) => new SendError('unanswered', 'lost', { cause }).toRelayError().logText
+  assert.equal(logged(new SendError('unanswered')), 'the message may have arrived: lost')
+  assert.equal(logged(new TypeError('secret')), 'the adapter threw TypeError')
+})
