@@ -304,12 +304,15 @@ export class Gates {
 
   /**
    * Lets the lanes try that are held because of an account, which is online again. A lane that has tried in vain before keeps its waits:
-   * some platforms report a dead account as online.
+   * some platforms report a dead account as online. A lane in which nothing waits is not held any more.
+   *
+   * @param isEmpty whether nothing waits in a lane
    */
-  online(bot: string): void {
+  online(bot: string, isEmpty: (name: string) => boolean): void {
     for (const [name, gate] of this.memory.gates) {
       const isHeld = gate.hold && !this.isAboutChat(name) && name.startsWith(`${bot}/`)
-      if (isHeld && (gate.tries === 0 || gate.hold?.cause === 'unreachable')) gate.nextTry = this.context.clock.now()
+      if (isHeld && isEmpty(name)) this.open(name)
+      else if (isHeld && (gate.tries === 0 || gate.hold?.cause === 'unreachable')) gate.nextTry = this.context.clock.now()
     }
   }
 

@@ -65,7 +65,7 @@ export class Lanes {
     for (const at of gates.names().map(readLane)) if (at) this.advance(this.laneAt(at, true))
     const unwatch = port.onHealth((bot, isOnline) => {
       if (!isOnline) return
-      gates.online(bot)
+      gates.online(bot, name => this.lanes.get(name)?.first === undefined)
       for (const lane of this.lanes.values()) this.advance(lane)
     })
     const unwatchChats = port.onChat((bot, target, closure) => this.onChat(this.laneAt({ bot, target }), closure))

@@ -226,6 +226,18 @@ describe('an account', () => {
     assert.deepEqual([core.port.texts, deferred(core)], [['1', '2'], ['sent', 'sent']])
   })
 
+  test('that is back holds no lane in which nothing waits', async () => {
+    const core = new Core({ fates: [{ answered: 10, error: new SendError('unsent', '网络连接异常', { causeId: 'logged-out' }) }] })
+    void core.submit('caller')
+    await core.run(100)
+    assert.equal(core.relay.lanes()[0]?.state, 'held')
+    core.port.online = false
+    await core.run(5 * minute)
+    core.port.online = true
+    await core.run(100)
+    assert.deepEqual(core.relay.lanes(), [])
+  })
+
   test('that its platform calls online although it can send nothing is tried less and less often', async () => {
     const core = new Core()
     core.port.fates.push(...Array.from({ length: 5 }, () => ({ answered: 10, error: new SendError('unsent', '网络连接异常', { causeId: 'logged-out' }) })))
