@@ -126,9 +126,11 @@ export function nameOf({ platform, selfId }: Bot): string {
 /** How long adapters may take to add a bot before the log has a warning, in milliseconds. */
 const adapterTime = 10_000
 
-/** Logs the bots once the app is ready, and each change of their health after that. */
+/** Logs the bots once the app is ready, and each change of their health after that; while a bot is away, each state only once. */
 export function reportBots(ctx: Context, presence: Presence, logger: Logger): void {
   const visible = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(bot => !bot.hidden)
+  /** The lines about each bot since it went or came. An adapter dials every few seconds for as long as a bot is away. */
+  const told = new WeakMap<Bot, Set<string>>()
   const describe = (bot: Bot, { state, cause }: Health): string => `${nameOf(bot)} ${state}${cause === undefined ? '' : `: ${cause}`}`
   ctx.on('ready', () => {
     logger.info('%s', `bots: ${visible().map(bot => describe(bot, presence.health(bot))).join(', ') || 'none yet'}`)
@@ -143,7 +145,10 @@ export function reportBots(ctx: Context, presence: Presence, logger: Logger): vo
     // Koishi changes the status of a bot before it sets the error.
     queueMicrotask(() => {
       const now = presence.health(bot)
-      logger.info('%s', `bot ${describe(bot, now.state === health.state ? now : health)}${past}`)
+      const line = describe(bot, now.state === health.state ? now : health)
+      const lines = (isTurn ? undefined : told.get(bot)) ?? new Set()
+      if (!lines.has(line)) logger.info('%s', `bot ${line}${past}`)
+      told.set(bot, lines.add(line))
     })
   }))
 }

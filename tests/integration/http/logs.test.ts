@@ -1,3 +1,4 @@
+import { Universal } from 'koishi'
 import assert from 'node:assert/strict'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -81,12 +82,22 @@ describe('at the start', () => {
   })
 })
 
-test('an adapter that gives up is logged with its reason', async () => {
+test('an adapter that gives up is logged with its reason, and once however often it dials', async () => {
   const bot = otherBot(relay)
-  bot.offline(new Error('wrong token'))
-  await Promise.resolve()
+  for (let dials = 0; dials < 3; dials++) {
+    bot.offline(new Error('wrong token'))
+    await Promise.resolve()
+    bot.status = Universal.Status.CONNECT
+    await Promise.resolve()
+  }
   bot.online()
-  assert.match(logged(), /^message-relay info bot other:me offline: the bot is not connected \(wrong token\) after \d+ s online$/m)
+  await Promise.resolve()
+  const lines = logged().split('\n').map(line => line.replace(/\d+ s/, 'N s'))
+  assert.deepEqual(lines.filter(line => line.includes('bot other:me')), [
+    'message-relay info bot other:me offline: the bot is not connected (wrong token) after N s online',
+    'message-relay info bot other:me connecting: the bot is connecting (wrong token)',
+    'message-relay info bot other:me online after N s connecting',
+  ])
 })
 
 describe('each request', () => {
