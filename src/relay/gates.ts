@@ -303,17 +303,14 @@ export class Gates {
   }
 
   /**
-   * Lets the lanes try that are held because of an account, which is online again. A lane that has tried in vain before keeps its waits:
-   * some platforms report a dead account as online. A lane in which nothing waits is not held any more.
-   *
-   * @param isEmpty whether nothing waits in a lane
+   * Lets a lane try that is held because of its account, which is online again. A lane that has tried in vain before keeps its waits: some
+   * platforms report a dead account as online. A lane in which nothing waits is not held any more.
    */
-  online(bot: string, isEmpty: (name: string) => boolean): void {
-    for (const [name, gate] of this.memory.gates) {
-      const isHeld = gate.hold && !this.isAboutChat(name) && name.startsWith(`${bot}/`)
-      if (isHeld && isEmpty(name)) this.open(name)
-      else if (isHeld && (gate.tries === 0 || gate.hold?.cause === 'unreachable')) gate.nextTry = this.context.clock.now()
-    }
+  online(name: string, isEmpty: boolean): void {
+    const gate = this.gate(name)
+    if (!gate.hold || this.isAboutChat(name)) return
+    if (isEmpty) this.open(name)
+    else if (gate.tries === 0 || gate.hold.cause === 'unreachable') gate.nextTry = this.context.clock.now()
   }
 
   /** Ends the pause and the hold of a lane for an operator. */

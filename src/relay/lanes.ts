@@ -64,9 +64,11 @@ export class Lanes {
     // Pauses and holds from before a reload still count, show, and end.
     for (const at of gates.names().map(readLane)) if (at) this.advance(this.laneAt(at, true))
     const unwatch = port.onHealth((bot, isOnline) => {
-      if (!isOnline) return
-      gates.online(bot, name => this.lanes.get(name)?.first === undefined)
-      for (const lane of this.lanes.values()) this.advance(lane)
+      for (const lane of isOnline ? this.lanes.values() : []) {
+        if (lane.bot !== bot) continue
+        gates.online(lane.name, lane.first === undefined)
+        this.advance(lane)
+      }
     })
     const unwatchChats = port.onChat((bot, target, closure) => this.onChat(this.laneAt({ bot, target }), closure))
     this.endWatches = [unwatch, unwatchChats, every(clock, lookInterval, () => this.tick())]
