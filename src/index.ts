@@ -28,6 +28,7 @@ import { webhookRoute } from './http/webhook'
 import { InFlight } from './lib/async'
 import { unwrap } from './lib/koishi'
 import { languageOf } from './lib/language'
+import { fieldsOf } from './lib/shape'
 import { parseNames } from './message/names'
 import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
@@ -57,7 +58,9 @@ const day = 24 * 60 * 60 * 1000
 /** Wires the parts together. */
 export function apply(ctx: Context, config: Config): void {
   const logger = ctx.logger(name)
-  const { settings, origins, warnings } = resolveSettings(config, process.env)
+  // The config page passes `${{ env.KEY }}` as it is written: @koishijs/loader 4.6.11 replaces it only at the start.
+  const written = fieldsOf(ctx.get('loader')?.interpolate(config) ?? config)
+  const { settings, origins, warnings } = resolveSettings(written, process.env)
   for (const warning of warnings) logger.warn(warning)
   logger.info('%s', describeSettings(origins))
   const presence = Presence.of(ctx)

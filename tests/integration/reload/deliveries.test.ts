@@ -1,6 +1,8 @@
+import Loader from '@koishijs/loader'
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { group, relayWith, releaseHeld } from '../deliveries/support'
+import { relayFor } from '../../support/relay'
 import { until } from '../../support/until'
 import { sends } from '../webhook/support'
 import { place } from './support'
@@ -46,5 +48,14 @@ describe('an edit on the config page', { concurrency: true }, () => {
     const report = { post_type: 'message_sent', message_type: 'group', self_id: 10000, group_id: Number(group), message_id: 77 }
     relay.simulator.transmit(JSON.stringify({ ...report, sender: { user_id: 10000 }, message: 'hello' }))
     assert.deepEqual((await answer).data.message_ids, ['77'])
+  })
+  test('keeps what koishi.yml takes from the environment', async t => {
+    const loader = new Loader()
+    loader.params.env = { ...process.env, RELAY_KEY: 'a-key-of-the-environment' }
+    const relay = await relayFor(t, { setup: app => app.set('loader', loader) })
+    await relay.update({ apiKey: '${{ env.RELAY_KEY }}' })
+    for (const [key, status] of Object.entries({ 'a-key-of-the-environment': 200, '${{ env.RELAY_KEY }}': 401 })) {
+      assert.equal((await fetch(`${relay.url}/statusz`, { headers: { 'x-api-key': key } })).status, status, key)
+    }
   })
 })
