@@ -188,6 +188,10 @@ export function apply(ctx: Context, config: Config): void {
     await inFlight.drain(500)
     await ended.finally(() => port.close())
   }
-  ctx.on('exit', shut)
+  ctx.on('exit', () => {
+    // A signal also ends the other process of `koishi start`. Koishi 4.18.11 then crashes, because it writes to the closed channel.
+    process.on('error', () => undefined)
+    return shut()
+  })
   ctx.on('dispose', shut)
 }

@@ -26,7 +26,7 @@ async function workplace(t: TestContext): Promise<Workplace> {
   return place
 }
 
-test('the ten minutes lead to a message and to an alert in the group', { timeout: 60_000 }, async t => {
+test('the ten minutes lead to a message and to an alert in the group, and a stop answers what is under way', { timeout: 60_000 }, async t => {
   const page = pageAt('docs/start.md')
   const simulator = await platform(t, { token: 'the-token-of-onebot' })
   const bot = await KoishiBot.install()
@@ -46,6 +46,12 @@ test('the ten minutes lead to a message and to an alert in the group', { timeout
   await simulator.until(({ ledger }) => ledger.length > 1)
   assert.deepEqual(simulator.ledger.map(({ target }) => target.id), ['123456', '123456'])
   assert.match(simulator.ledger[1]?.text ?? '', /CI/)
+
+  simulator.fault({ fault: { kind: 'late', ms: 2_000, delivered: 'now' } })
+  const last = paste(marked(page, 'first-message'), bot)
+  await simulator.until(({ ledger }) => ledger.length > 2)
+  await bot.stop()
+  assert.match(await last, /^\{"code":0,/)
 })
 
 /** A request as GitHub makes it, signed with the secret of the webhook. */
@@ -123,6 +129,18 @@ class KoishiBot {
     })
     this.process = child
     return collect(child)
+  }
+
+  /** A signal reaches both processes, and again the one that is left. */
+  async stop(): Promise<void> {
+    const { process: child } = this
+    assert(child?.pid !== undefined)
+    const closed = once(child, 'close')
+    process.kill(-child.pid, 'SIGTERM')
+    await once(child, 'exit')
+    process.kill(-child.pid, 'SIGTERM')
+    await closed
+    this.process = undefined
   }
 
   async remove(): Promise<void> {
