@@ -37,6 +37,11 @@ class AdapterAccount extends BotAccount {
   /** When a new token was last asked for, on the monotonic clock. */
   private renewedAt = -Infinity
 
+  /** The bots of Koishi's sandbox never come online. */
+  override get isOnline(): boolean {
+    return this.bot.adapterName === 'sandbox' || super.isOnline
+  }
+
   /** Remembers the last message of each chat, on platforms where a message must be the answer to another one. */
   override hear(session: Session): void {
     const { type, isDirect, userId = '', channelId = '' } = session

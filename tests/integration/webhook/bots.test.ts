@@ -162,12 +162,18 @@ describe('of several bots', () => {
     assert.deepEqual(sent(), [0, 1, 1])
   })
 
-  test('a hidden one is only used when it was asked for', async () => {
+  test('a hidden one is only used when it was asked for, and one of the sandbox needs not be online', async () => {
     for (const bot of [first, second]) bot.hidden = true
     const bot = oneBot(relay)
     bot.offline()
     failureOf(await send(), 503)
     assert.deepEqual(idsOf(await send({ self_id: 'f1' })), ['f1-1'])
+    const { adapterName } = first
+    first.adapterName = 'sandbox'
+    first.offline()
+    failureOf(await send(), 503)
+    assert.deepEqual(idsOf(await send({ self_id: 'f1' })), ['f1-2'])
+    first.adapterName = adapterName
     bot.online()
   })
 
