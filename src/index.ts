@@ -45,7 +45,7 @@ import { scheduleSweeps, UploadStore } from './uploads/store'
 
 export { Config } from './config/schema'
 export type { RelayError } from './errors'
-export type { MessageRelay, RelayDelivery, RelayItem, RelaySendOptions, RelaySource } from './service'
+export type { MessageRelay, RelayContent, RelayDelivery, RelayItem, RelaySendOptions, RelaySource } from './service'
 
 export const name = 'message-relay'
 export const inject = ['server']

@@ -63,7 +63,7 @@ export interface RelaySendOptions {
   /** Groups messages to one chat into a thread. */
   thread?: string
   threadMode?: 'reply' | 'update' | 'replace'
-  /** When to send: a time, or a number of seconds from now. */
+  /** When to send: a time, or a number of seconds from now. `send` then returns at once, and needs a database. */
   sendAt?: Date | number
   expiresIn?: number
   /**
