@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { inTime, pause } from './clock'
-import { end, failRest, isUnfinished, leave, outcomeOf, postpone, usesUpKey, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
+import { end, failRest, isUnfinished, leave, outcomeOf, postpone, resultOf, usesUpKey, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
 import { NotOwner, inThread, keepsContent, nameOfError, orStoreDown, type Journal } from './journal'
 import type { RunningOptions } from './options'
@@ -220,7 +220,9 @@ export class Deliveries {
     const isKnown = await this.writeEnd(active, results) || this.mayCall(active)
     const { id, state, deferred, target, attempts, createdAt, flow } = delivery
     const by = flow.digest ? `in digest ${flow.digest.id}` : `after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-    if (deferred) logger.info('%s', `${id} deferred ${writeTarget(target)} ${state} ${by}`)
+    const result = resultOf(delivery)
+    const [level, reason] = result?.success === false ? ['warn' as const, `: ${result.error.logText}`] : ['info' as const, '']
+    if (deferred) logger[level]('%s', `${id} deferred ${writeTarget(target)} ${state} ${by}${reason}`)
     observer.ended(delivery, clock.wall() - createdAt)
     // An unsent result may be wrong after a change of owner: the other relay may have sent the message.
     const isTrue = isKnown || delivery.results.every(result => ['sent', 'unanswered'].includes(outcomeOf(result)))

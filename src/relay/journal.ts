@@ -286,7 +286,9 @@ function readResult(stored: StoredRecord['results'][number]): ItemResult | undef
   if (!stored) return
   if ('success' in stored) return stored
   const { error, msg } = stored
-  return { success: false, error: new RelayError(isErrorCode(error) ? error : 'internal', msg) }
+  const code = isErrorCode(error) ? error : 'internal'
+  // The words of an adapter may contain those of a message.
+  return { success: false, error: new RelayError(code, msg, { logText: code }) }
 }
 
 /** The text of a database that did not answer in time. */

@@ -38,6 +38,7 @@ describe('a deferred request', () => {
     assert.equal(status, 502)
     assert.equal(headers.get('relay-outcome'), 'refused')
     assert.equal(headers.get('preference-applied'), null)
+    assert.match(relay.logs.join('\n'), / warn .* deferred group:123456 failed after 1 attempt: the platform refused the message/)
   })
 
   test('is answered as accepted when the real answer is not there in time', async () => {
