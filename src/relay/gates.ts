@@ -328,7 +328,7 @@ export class Gates {
     const gate = this.gate(lane.name)
     if (gate.hold) gate.tries++
     const isUnknown = isLeft && gate.lastSent === -Infinity
-    return !(isUnknown || this.isAboutChat(lane.name)) || await this.ask(lane, account)
+    return !(isUnknown || this.isAboutChat(lane.name)) || await this.ask(lane, account) !== 'closed'
   }
 
   /** Whether the hold of an empty lane may end: its time is over, nothing was tried for long, or the next send finds out. */
@@ -342,14 +342,14 @@ export class Gates {
   /**
    * Asks the platform whether a chat is closed, and holds its lane if so.
    *
-   * @returns `false` if the chat is closed; `true` also if the platform cannot tell, or does not answer within the time of a call
+   * @returns `undefined` if the platform cannot tell, or does not answer within the time of a call
    */
-  async ask({ name, target }: Gated, account: Account): Promise<boolean> {
+  async ask({ name, target }: Gated, account: Account): Promise<'open' | 'closed' | undefined> {
     const { clock, policy: { timeout }, stop } = this.context
     const state = account.closure && await inTime(clock, account.closure(target).catch(() => undefined), timeout, stop)
-    if (!state || state === 'open') return true
+    if (!state || state === 'open') return state
     this.close(name, state)
-    return false
+    return 'closed'
   }
 
   /** The rest of a rate limit, in milliseconds. */

@@ -64,11 +64,7 @@ export class Lanes {
     // Pauses and holds from before a reload still count, show, and end.
     for (const at of gates.names().map(readLane)) if (at) this.advance(this.laneAt(at, true))
     const unwatch = port.onHealth((bot, isOnline) => {
-      for (const lane of isOnline ? this.lanes.values() : []) {
-        if (lane.bot !== bot) continue
-        gates.online(lane.name, lane.first === undefined)
-        this.advance(lane)
-      }
+      for (const lane of isOnline ? this.lanes.values() : []) if (lane.bot === bot) void this.onOnline(lane)
     })
     const unwatchChats = port.onChat((bot, target, closure) => this.onChat(this.laneAt({ bot, target }), closure))
     this.endWatches = [unwatch, unwatchChats, every(clock, lookInterval, () => this.tick())]
@@ -219,6 +215,15 @@ export class Lanes {
     const isKept = deferred && !deliveries.mayCall({ isDurable: true })
     // An event announces that the bot is online; the interval is for lost events.
     return Math.max(gates.rest(lane), isKept ? lookInterval : 0, this.isOnline(lane) ? 0 : lookInterval, lane.againAt - clock.now())
+  }
+
+  /** The account of a lane is back. It has not heard what the platform reported meanwhile, so it asks about a closed chat. */
+  private async onOnline(lane: Lane): Promise<void> {
+    const { gates, port } = this.context
+    gates.online(lane.name, lane.first === undefined)
+    this.advance(lane)
+    const account = port.find(lane.bot)
+    if (account && gates.isAboutChat(lane.name) && await gates.ask(lane, account) === 'open') this.onChat(lane, 'open')
   }
 
   /** The platform reports that a chat is closed, or open again. */

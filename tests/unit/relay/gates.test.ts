@@ -101,6 +101,24 @@ describe('a chat that is closed for a while', () => {
     assert.deepEqual(deferred(core), ['sent'])
   })
 
+  for (const time of [undefined, 10 * minute]) {
+    test(`for ${time ?? 'an unknown number of'} ms is asked about whenever its bot is back, and called once it is open`, async () => {
+      const core = await Core.ready()
+      const closure = { cause: 'all-muted', until: time === undefined ? null : core.clock.wall() + time } as const
+      core.port.tellOfChat(closure)
+      await core.run(1000, core.later('x'))
+      for (const state of [closure, undefined, 'open'] as const) {
+        assert.deepEqual([deferred(core), core.port.calls.length], [['queued'], 0])
+        core.port.online = false
+        core.port.chat = state
+        await core.run(1000)
+        core.port.online = true
+        await core.run(100)
+      }
+      assert.deepEqual([deferred(core), core.port.calls.length], [['sent'], 1])
+    })
+  }
+
   test('is told of to operators only once something was to be sent there', async () => {
     const core = await Core.ready()
     core.port.tellOfChat({ cause: 'all-muted', until: null })
