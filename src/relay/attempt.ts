@@ -199,9 +199,9 @@ class Attempt {
     return failure
   }
 
-  /** The failure of a message that was not ready in time. Postponed, a deferred one would block its lane until it is. */
+  /** The failure of a message that was not ready in time. Postponed by anything but a stop, a deferred one would block its lane. */
   private unready(): SendError {
-    const outcome = this.sending.active.delivery.deferred ? 'refused' : 'unsent'
+    const outcome = this.sending.active.delivery.deferred && !this.context.stop.aborted ? 'refused' : 'unsent'
     return new SendError(outcome, 'another plugin of the bot held the message back, or its files came too slowly')
   }
 

@@ -363,6 +363,18 @@ describe('an end', () => {
     assert.deepEqual(core.port.calls.filter(({ text }) => text !== 'muted').map(({ text, at }) => [text, at]), [['one', 0], ['two', 1010]])
   })
 
+  test('leaves a message whose files are still being loaded to the next relay', async () => {
+    const core = await Core.ready({ retries: 0 })
+    core.port.filesTake = 10_000
+    await core.run(1000, core.later('x', { items: [{ type: 'file', link: { kind: 'remote', url: 'http://x/a' } }] }))
+    core.relay.end()
+    await core.run(1000)
+    assert.deepEqual([core.states, core.called], [['queued'], []])
+    core.start()
+    await core.run(20_000)
+    assert.deepEqual([core.states, core.called], [['sent'], ['file']])
+  })
+
   test('begins nothing more before it that nobody waits for, also where the relay has only just begun', async () => {
     const core = await Core.ready()
     core.isStopping = true
