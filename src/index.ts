@@ -96,8 +96,8 @@ export function apply(ctx: Context, config: Config): void {
       settleTime: settings.chatSettleTime * 1000,
     },
     lane: {
-      interval: settings.chatSendInterval * 1000, capacity: settings.chatQueueLimit, pauseAfter: settings.chatPauseAfter,
-      pauseFor: settings.chatPauseTime * 1000,
+      interval: settings.chatSendInterval * 1000, accountInterval: settings.chatAccountInterval * 1000, capacity: settings.chatQueueLimit,
+      pauseAfter: settings.chatPauseAfter, pauseFor: settings.chatPauseTime * 1000,
     },
     digest: { backlog: settings.backlogDigest, write: digestWriter(templates, language, logger) },
     media: { transport: settings.mediaTransport, resolve: id => uploads.resolve(id), link: file => links.to(file) },

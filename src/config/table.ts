@@ -37,6 +37,7 @@ const files = {
 const sending = {
   language: field('LANGUAGE', '', language),
   chatSendInterval: field('CHAT_SEND_INTERVAL', 0, seconds(0)),
+  chatAccountInterval: field('CHAT_ACCOUNT_INTERVAL', 0, seconds(0)),
   longText: field('LONG_TEXT', '', choice(...longTexts)),
   alertTo: field('ALERT_TO', [], recipients),
 }

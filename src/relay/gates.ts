@@ -100,6 +100,9 @@ const mostRetryAfter = 60
  * | limited    | the platform limits the rate               | the time given by the platform is over                              |
  */
 export class Gates {
+  /** When the next turn of each account is, by its `sid`. */
+  private readonly turns = new Map<string, number>()
+
   constructor(private readonly context: RunningOptions & { limits: Limits }, private readonly memory: GateMemory) {}
 
   /** The time until a lane may send, in milliseconds. */
@@ -112,6 +115,14 @@ export class Gates {
   spacing({ name, bot }: Gated): number {
     const next = Math.max(this.gate(name).lastSent + this.context.lane.interval, this.restrictionOf(bot)?.next ?? -Infinity)
     return Math.max(next - this.context.clock.now(), 0)
+  }
+
+  /** Takes the next turn of an account to send, and returns when it is, on the monotonic clock. */
+  turn(bot: string): number {
+    const { clock, lane: { accountInterval } } = this.context
+    const turn = Math.max(this.turns.get(bot) ?? -Infinity, clock.now())
+    this.turns.set(bot, turn + accountInterval)
+    return turn
   }
 
   /**

@@ -210,11 +210,15 @@ export class Lanes {
   }
 
   /** The time until a lane may try its head, in milliseconds. */
-  private rest(lane: Lane, { active: { delivery: { deferred } } }: Place): number {
+  private rest(lane: Lane, place: Place): number {
     const { clock, deliveries, gates } = this.context
-    const isKept = deferred && !deliveries.mayCall({ isDurable: true })
+    const now = clock.now()
+    const isKept = place.active.delivery.deferred && !deliveries.mayCall({ isDurable: true })
     // An event announces that the bot is online; the interval is for lost events.
-    return Math.max(gates.rest(lane), isKept ? lookInterval : 0, this.isOnline(lane) ? 0 : lookInterval, lane.againAt - clock.now())
+    const rest = Math.max(gates.rest(lane), isKept ? lookInterval : 0, this.isOnline(lane) ? 0 : lookInterval, lane.againAt - now)
+    // The lanes of an account take turns. One that cannot send loses its turn, so that not all of them leave at once when it can.
+    place.turn = rest > 0 ? undefined : place.turn ?? gates.turn(lane.bot)
+    return Math.max(rest, (place.turn ?? now) - now)
   }
 
   /** The account of a lane is back. It has not heard what the platform reported meanwhile, so it asks about a closed chat. */

@@ -93,6 +93,8 @@ export interface Policy {
 export interface LaneOptions {
   /** The least time from the end of a call to the next one in the same lane. */
   interval: number
+  /** The least time between the platform messages of an account, in all its lanes. */
+  accountInterval: number
   /** The most waiting deliveries of a lane. */
   capacity: number
   /** After how many failures in a row that are about its target a lane pauses. */

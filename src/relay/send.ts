@@ -125,7 +125,7 @@ async function prepareAll({ media }: AttemptContext, { account, active: { delive
 async function sendOne(context: SendContext, work: Work, { items, retries, earlier }: Outgoing): Promise<ItemResult> {
   const { clock, gates, policy: { settleTime, timeout }, stop } = context
   const { active, account, lane, results } = work
-  const rest = work.hasLeft && !earlier ? gates.spacing(lane) : 0
+  const rest = work.hasLeft && !earlier ? Math.max(gates.spacing(lane), gates.turn(lane.bot) - clock.now()) : 0
   if (rest > 0) await pause(clock, rest, stop)
   let hasArrived = false
   try {

@@ -97,7 +97,7 @@ export interface Plan {
   /** Whether the only faults are closed chats and kills. Then every accepted message arrives once, and in order. */
   isHeld?: true
   policy: { timeout: number, retries: number, retryUnanswered: Readonly<Record<string, boolean>>, settleTime: number }
-  lanes: { interval: number, capacity: number, pauseAfter: number, pauseFor: number }
+  lanes: { interval: number, accountInterval: number, capacity: number, pauseAfter: number, pauseFor: number }
   platform: PlatformOptions
   chats: readonly PlannedChat[]
   requests: readonly PlannedRequest[]
@@ -155,7 +155,7 @@ export function createPlan(seed: number): Plan {
     seed, store, hosts, policy, requests, faultsEnd,
     chats: isLimited ? chats.map(chat => ({ ...chat, calls: withLimits(kinds, chat.calls) })) : chats,
     lanes: {
-      interval, capacity: random.pick([2, 20, 20, 20]),
+      interval, accountInterval: seed >= pacedSeeds ? 500 : 0, capacity: random.pick([2, 20, 20, 20]),
       pauseAfter: random.pick([2, 1000, 1000]), pauseFor: random.pick([10, 60]) * second,
     },
     platform: {
@@ -189,6 +189,9 @@ export const kindSeeds: Readonly<Record<Exclude<PlatformKind, 'usual'>, number>>
 
 /** From these seeds on, requests have times and ways. */
 export const flowSeeds = 700_000_000
+
+/** From these seeds on, accounts have an interval as well. */
+export const pacedSeeds = 900_000_000
 
 function kindOf(seed: number): PlatformKind | undefined {
   return seed >= flowSeeds ? undefined : seed >= kindSeeds.idempotent ? 'idempotent' : seed >= kindSeeds.bare ? 'bare' : undefined
@@ -237,7 +240,7 @@ export function createHeldPlan(seed: number): Plan {
   return {
     seed, store, hosts, isHeld: true, chats, faultsEnd,
     policy: { timeout: 15 * second, retries, retryUnanswered: {}, settleTime: 30 * second },
-    lanes: { interval, capacity: 200, pauseAfter: 1000, pauseFor: minute },
+    lanes: { interval, accountInterval: 0, capacity: 200, pauseAfter: 1000, pauseFor: minute },
     platform: {
       hasHistory: true, reports: random.chance(0.5), isCoarse: random.chance(0.5), offset: 0, accounts: [sid], retriesUnanswered,
       tellsMutes: random.chance(0.5),

@@ -325,7 +325,7 @@ export class Core {
     const interval = changes.interval ?? 0
     this.relay = new Relay(this.shared, {
       clock, port, policy: { timeout: 10_000, retries: 2, retryUnanswered: {}, settleTime: 30_000, ...changes },
-      lane: { interval, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
+      lane: { interval, accountInterval: 0, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
       digest: {
         backlog: 5,
         write: ({ count, since, delay = '', lines, more }) => {

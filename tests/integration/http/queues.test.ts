@@ -37,18 +37,20 @@ describe('GET /queues', () => {
     await until('all have left', async () => relay.texts().length === 4 && JSON.stringify(await queues(relay)) === '[]')
   })
 
-  test('shows no more a caller who goes away, also while only the interval is waited out', async t => {
-    const relay = await relayWith(t, { config: { chatSendInterval: 0.5 } })
-    assert.equal((await relay.post({ group_id: group, msg: 'first' })).status, 200)
-    const gone = new AbortController()
-    const request = relay.request('/webhook', { method: 'POST', body: JSON.stringify({ group_id: group, msg: 'gone' }), signal: gone.signal })
-    await until('it waits', async () => JSON.stringify(await queues(relay)).includes('"waiting":1'))
-    gone.abort()
-    await assert.rejects(request)
-    await until('it does not', async () => JSON.stringify(await queues(relay)) === '[]')
-    assert.equal((await relay.post({ group_id: group, msg: 'last' })).status, 200)
-    assert.deepEqual(relay.texts(), ['first', 'last'])
-  })
+  for (const interval of ['chatSendInterval', 'chatAccountInterval']) {
+    test(`shows no more a caller who goes away, also while only ${interval} is waited out`, async t => {
+      const relay = await relayWith(t, { config: { [interval]: 0.5 } })
+      assert.equal((await relay.post({ group_id: group, msg: 'first' })).status, 200)
+      const gone = new AbortController()
+      const request = relay.request('/webhook', { method: 'POST', body: JSON.stringify({ group_id: group, msg: 'gone' }), signal: gone.signal })
+      await until('it waits', async () => JSON.stringify(await queues(relay)).includes('"waiting":1'))
+      gone.abort()
+      await assert.rejects(request)
+      await until('it does not', async () => JSON.stringify(await queues(relay)) === '[]')
+      assert.equal((await relay.post({ group_id: group, msg: 'last' })).status, 200)
+      assert.deepEqual(relay.texts(), ['first', 'last'])
+    })
+  }
 
   test('says why one is paused, and until when', async t => {
     const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })

@@ -30,7 +30,7 @@ describe('settings', () => {
       path: '', apiKey: '', keys: [], targets: {}, trustedProxies: 0, dataDir: './data', uploadDir: './uploads', maxUploadSize: 20971520, allowedExtensions: [],
       maxBodySize: 10485760, mediaTransport: 'path', selfUrl: '', pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2,
       chatSettleTime: 30, chatRetryUnanswered: {},
-      chatSendInterval: 0, longText: '', chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, backlogDigest: 5, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [], language: '',
+      chatSendInterval: 0, chatAccountInterval: 0, longText: '', chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, backlogDigest: 5, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [], language: '',
       commands: [], commandPrefix: '#', commandLength: 4, commandCallbackUrl: '', commandCallbackSecret: '', commandCallbackRetry: false,
     })
     assert.deepEqual(warnings, [])
@@ -200,7 +200,7 @@ describe('the config page', () => {
   const none = undefined
   const defaults = {
     path: none, apiKey: none, keys: [], targets: {}, trustedProxies: 0, maxBodySize: '10 MB', dataDir: './data', uploadDir: './uploads', maxUploadSize: '20 MB', allowedExtensions: [],
-    mediaTransport: 'path', selfUrl: none, pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2, chatSettleTime: 30, chatRetryUnanswered: {}, chatSendInterval: 0, longText: none,
+    mediaTransport: 'path', selfUrl: none, pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2, chatSettleTime: 30, chatRetryUnanswered: {}, chatSendInterval: 0, chatAccountInterval: 0, longText: none,
     chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, backlogDigest: 5, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [], language: none, commandCallbackUrl: none, commands: [], commandPrefix: '#', commandLength: 4,
     commandCallbackSecret: none, commandCallbackRetry: false,
   }

@@ -43,6 +43,25 @@ describe('a lane', () => {
     assert.equal(core.port.calls.at(-1)?.at, 10_000)
   })
 
+  test('takes turns with the other lanes of its account, also after an outage', async () => {
+    const core = await Core.ready({ accountInterval: 1000 })
+    const target = (id: string) => ({ target: { kind: 'group', id } } as const)
+    const times = (): unknown => core.port.calls.splice(0).map(({ text, at }) => [text, Math.round(at / 100) / 10])
+    core.port.online = false
+    for (const text of ['1 a', '1 b', '2 a', '3 a', '3 b']) await core.run(1, core.later(text, target(text.slice(0, 1))))
+    await core.run(60_000 - core.clock.now())
+    core.port.online = true
+    await core.run(10_000)
+    assert.deepEqual(times(), [['1 a', 60], ['2 a', 61], ['3 a', 62], ['1 b', 63], ['3 b', 64]])
+    const leaving = new AbortController()
+    const items = [{ type: 'file', link: { kind: 'remote', url: 'http://x/a' } }, { type: 'file', link: { kind: 'remote', url: 'http://x/b' } }] as const
+    await core.run(0, core.submit('4', { ...target('4'), mode: 'batch', items }), core.submit('gone', { ...target('5'), signal: () => leaving.signal }), core.submit('6', target('6')))
+    leaving.abort()
+    await core.run(10_000)
+    assert.deepEqual(times(), [['file', 70], ['file', 73], ['6', 72]].toSorted(([, a], [, b]) => Number(a) - Number(b)))
+    assert.equal(core.log.find(line => line.startsWith('gone')), 'gone unsent')
+  })
+
   test('lets nothing overtake a delivery that is not saved yet', async () => {
     const core = await Core.ready()
     await core.run(100, core.later('one'), core.submit('two'))
