@@ -29,6 +29,7 @@ export const sentences: Readonly<Record<string, string>> = {
   'another plugin of the bot suppressed the message': '机器人的其他插件拦截了这条消息',
   'another plugin of the bot held the message back, or its files came too slowly': '机器人的其他插件没有放行这条消息，或文件下载太慢',
   'no bot is online': '没有机器人在线',
+  'no OneBot bot is online': '没有 OneBot 机器人在线',
   'no bot with this platform and self_id is online': '指定的机器人不在线',
   'there is no bot with this platform and self_id': '没有指定的机器人',
   'this target is paused after repeated failures': '该目标因连续失败而暂停',

@@ -88,14 +88,17 @@ export class KoishiPort implements Port {
     })
   }
 
-  /** The best matching account: online before offline, then those of the preferred platform. */
+  /**
+   * The best matching account: those of the preferred platform first, and of these an online one. IDs are those of one platform: a message
+   * must not reach somebody else with the same number while its platform is away.
+   */
   private best(fits: (account: Account) => boolean): Account | undefined {
     let best: Account | undefined
     let highest = 0
     for (const account of [...this.bots.map(bot => this.accountOf(bot)), ...this.fixed]) {
       if (!fits(account)) continue
       const isPreferred = account instanceof BotAccount && this.supports[0].owns(account.bot)
-      const rank = 1 + Number(isPreferred) + 2 * Number(account.isOnline)
+      const rank = 1 + 2 * Number(isPreferred) + Number(account.isOnline)
       if (rank > highest) [best, highest] = [account, rank]
     }
     return best
@@ -107,7 +110,8 @@ export class KoishiPort implements Port {
     // A bot has no ID before its login.
     const account = this.best(each => isAsked(each, selector)) ?? this.best(each => !each.selfId && isAsked(each, { platform }))
     const named = account ? 'no bot with this platform and self_id is online' : 'there is no bot with this platform and self_id'
-    const what = (platform ?? selfId) === undefined ? 'no bot is online' : named
+    const any = this.isOnline ? 'no OneBot bot is online' : 'no bot is online'
+    const what = (platform ?? selfId) === undefined ? any : named
     const cause = account?.health.cause
     throw new RelayError('unsent', `${cause === undefined ? what : `${what}: ${cause}`}: try again later`)
   }

@@ -148,11 +148,12 @@ describe('of several bots', () => {
     assert.deepEqual(sent(), [0, 0, 0])
   })
 
-  test('one that is offline is passed over, and is a 503 when it was asked for', async () => {
+  test('one that is offline is passed over for another of its platform, and is a 503 when it was asked for', async () => {
     relay.simulator.disconnectAll()
     await until('the OneBot bot is offline', () => oneBot(relay).status === Universal.Status.OFFLINE)
     first.offline()
-    assert.deepEqual(idsOf(await send()), ['f2-1'])
+    assert.deepEqual(idsOf(await send({ platform: 'fake' })), ['f2-1'])
+    assert.match(failureOf(await send(), 503), /^no OneBot bot is online: the bot is not connected/, 'the number may be somebody else\'s on another platform')
     failureOf(await send({ platform: 'onebot' }), 503)
     assert.match(failureOf(await send({ self_id: 'f1' }), 503), /^no bot with this platform and self_id is online/)
     second.offline()

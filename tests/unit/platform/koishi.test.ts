@@ -57,7 +57,8 @@ test('chooses for later a bot that is offline, where none is online', () => {
   add('onebot', '1', offline)
   assert.equal(port.chooseLater({}).sid, 'onebot:1')
   const telegram = add('telegram', '2')
-  assert.equal(port.chooseLater({}).sid, 'telegram:2')
+  assert.equal(port.chooseLater({}).sid, 'onebot:1')
+  assert.equal(port.chooseLater({ platform: 'telegram' }).sid, 'telegram:2')
   telegram.status = Universal.Status.OFFLINE
   assert.throws(() => port.chooseLater({ platform: 'mail' }), isUnsent(/this platform and self_id/))
 })
