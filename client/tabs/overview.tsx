@@ -281,7 +281,7 @@ function viewClosed({ closed, accounts }: Now, resume: (queue: ClosedQueue) => u
   const t = texts.value.overview
   const { pair } = texts.value.common
   return (
-    <ul class="relay-list relay-closed">
+    <ul class="relay-list relay-tall relay-closed" tabindex="0">
       {closed.map(queue => {
         const { hold, until, waiting, bot, target } = queue
         const { cause, raw } = hold ? { cause: capital(explainHold(hold)), raw: '' } : explain(queue.reason)
@@ -315,7 +315,7 @@ function viewClosed({ closed, accounts }: Now, resume: (queue: ClosedQueue) => u
 function viewLater({ later: queues, accounts }: Now): VNode {
   const t = texts.value.overview
   return (
-    <ul class="relay-list">
+    <ul class="relay-list relay-tall" tabindex="0">
       {queues.map(({ queue, bot, target, later, next_at: next }) => (
         <li key={textOf(queue)} class="relay-spread">
           <span class="relay-row">

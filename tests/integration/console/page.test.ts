@@ -298,17 +298,23 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('names the account of a queue where there are several, and a database that does not answer', async () => {
+  test('keeps many queues short, names their account where there are several, and a database that does not answer', async () => {
     const { app, simulator } = stage.relay
     const database = new FaultyDatabase(app)
     const other = await Simulator.start({ selfId: '20000' })
     const fork = addForward(app, other.endpoint, { selfId: '20000' })
     await until('there are two accounts', () => app.bots.filter(({ platform }) => platform === 'onebot').length === 2)
-    simulator.mute('657', true, 600)
-    await send('657', 'x')
+    const groups = Array.from({ length: 12 }, (_, index) => String(657 + index))
+    for (const group of groups) {
+      simulator.mute(group, true, 600)
+      await send(group, 'x')
+    }
     await stage.playAlone('overview', async page => {
       const queue = page.locator('.relay-closed li', { hasText: 'group:657' })
       await queue.getByText('onebot:10000').waitFor()
+      assert.deepEqual(await stage.violations(page), [])
+      const { height = 0 } = await page.locator('.relay-closed').boundingBox() ?? {}
+      assert(height > 0 && height < 350, `${height} px: the accounts have to stay in view`)
       await queue.getByRole('button', { name: /^Resume: onebot:10000: .*group:657/ }).waitFor()
       const headline = page.locator('.relay-headline', { hasText: 'the database of the relay does not answer' })
       database.plan([{ statement: 'get', nth: 1, times: Infinity }])
@@ -319,7 +325,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await queue.getByText('onebot:10000').waitFor({ state: 'detached' })
     })
     await other.close()
-    simulator.mute('657', false)
+    for (const group of groups) simulator.mute(group, false)
   })
 
   test('moves a time range on as time passes, and keeps one of one\'s own while it is changed', async () => {
