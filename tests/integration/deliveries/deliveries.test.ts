@@ -192,10 +192,11 @@ describe('sending again', () => {
     const online = await takeOffline(relay)
     const id = (await relay.post(hello)).headers.get('x-request-id') ?? ''
     const other = (await relay.post({ ...hello, self_id: '7' })).headers.get('x-request-id') ?? ''
+    const named = (await relay.post({ ...hello, self_id: '10000' })).headers.get('x-request-id') ?? ''
     assert.equal((await relay.ask(`/deliveries/${other}/retry`, 'POST')).status, 409)
-    assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
+    for (const each of [id, named]) assert.equal((await relay.ask(`/deliveries/${each}/retry`, 'POST')).status, 202)
     await online()
-    await relay.reaches(id, 'sent')
+    for (const each of [id, named]) await relay.reaches(each, 'sent')
   })
 
   test('of all that a filter finds queues the oldest first, and says why it skips others', async t => {
