@@ -190,10 +190,10 @@ export class Relay {
     return (await this.first()).lanes.drop(lane, new RelayError('unsent', 'dropped by an operator while it was waiting: nothing was sent'))
   }
 
-  /** Rejects if this relay is not active, or its database is missing or does not answer. */
+  /** Rejects if this relay is not active, or its database is missing, does not answer, or refuses what is written. */
   async ping(): Promise<void> {
-    this.present()
-    if (this.store?.isStandIn?.()) throw new RelayError('store-down')
+    const { isStoreDown } = this.present()
+    if (isStoreDown || this.store?.isStandIn?.()) throw new RelayError('store-down')
     await this.store?.journal.ping()
   }
 

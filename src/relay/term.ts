@@ -85,6 +85,11 @@ export class Term {
     this.endUpkeep = every(clock, upkeepInterval, () => void this.keepUp(this.adopt()))
   }
 
+  /** Whether a write waits for the database. */
+  get isStoreDown(): boolean {
+    return this.deliveries.isStoreDown
+  }
+
   /** @throws RelayError the reason why the request is refused as a whole */
   async submit(submission: Submission): Promise<Submitted> {
     const { key } = submission

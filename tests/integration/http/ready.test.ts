@@ -5,6 +5,9 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { temporaryFolder } from '../../support/folder'
 import { read, relayFor } from '../../support/relay'
+import { until } from '../../support/until'
+import { FaultyDatabase } from '../../faults/database'
+import { group, later, relayWith } from '../deliveries/support'
 import { post } from '../hooks/support'
 
 describe('GET /readyz with a database', () => {
@@ -35,4 +38,16 @@ describe('GET /readyz with a database', () => {
       assert.equal(relay.simulator.ledger.length, 1)
     })
   }
+
+  test('that can only be read says so from the first failed write, until a write succeeds', async t => {
+    const relay = await relayWith(t)
+    const database = new FaultyDatabase(relay.app)
+    const isReady = async (): Promise<boolean> => (await relay.request('/readyz')).status === 200
+    assert(await isReady())
+    database.plan([{ statement: 'create', nth: 1, times: Infinity }, { statement: 'set', nth: 1, times: Infinity }])
+    assert.equal((await relay.post({ group_id: group, msg: 'x' }, later)).status, 503)
+    await until('it is not ready', async () => !await isReady())
+    database.plan([])
+    await until('it is ready', isReady)
+  })
 })
