@@ -314,14 +314,15 @@ export class Gates {
   }
 
   /**
-   * Lets a lane try that is held because of its account, which is online again. A lane that has tried in vain before keeps its waits: some
-   * platforms report a dead account as online. A lane in which nothing waits is not held any more.
+   * Lets a lane try that is held because of its account, which is online again. If nothing waits in it, the hold ends. Some platforms
+   * report a dead account as online: a lane that has tried in vain keeps its waits, and one that was away for a moment keeps its hold.
    */
   online(name: string, isEmpty: boolean): void {
     const gate = this.gate(name)
-    if (!gate.hold || this.isAboutChat(name)) return
-    if (isEmpty) this.open(name)
-    else if (gate.tries === 0 || gate.hold.cause === 'unreachable') gate.nextTry = this.context.clock.now()
+    const now = this.context.clock.now()
+    if (!gate.hold || this.isAboutChat(name) || (gate.tries > 0 && gate.hold.cause !== 'unreachable')) return
+    if (isEmpty && now - gate.heldAt >= minute) this.open(name)
+    else gate.nextTry = now
   }
 
   /** Ends the pause and the hold of a lane for an operator. */

@@ -517,9 +517,10 @@ export class Lanes {
   private async look(lane: Lane): Promise<void> {
     const { port, gates } = this.context
     const account = port.find(lane.bot)
-    const isOver = !account || (await gates.mayTry(lane, account) && gates.isOld(lane.name))
+    // Nothing is tried in a hold of the account.
+    const mayOpen = account && (!gates.isAboutChat(lane.name) || await gates.mayTry(lane, account))
     if (lane.places.length > 0) return
-    if (isOver) gates.open(lane.name)
+    if (!account || (mayOpen && gates.isOld(lane.name))) gates.open(lane.name)
     this.advance(lane)
   }
 
