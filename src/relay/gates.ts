@@ -100,7 +100,7 @@ const mostRetryAfter = 60
  * | limited    | the platform limits the rate               | the time given by the platform is over                              |
  */
 export class Gates {
-  /** When the next turn of each account is, by its `sid`. */
+  /** When each account may send its next message, on the monotonic clock, by its `sid`. */
   private readonly turns = new Map<string, number>()
 
   constructor(private readonly context: RunningOptions & { limits: Limits }, private readonly memory: GateMemory) {}
@@ -113,16 +113,15 @@ export class Gates {
 
   /** The time until the next message of the present delivery may leave, in milliseconds. */
   spacing({ name, bot }: Gated): number {
-    const next = Math.max(this.gate(name).lastSent + this.context.lane.interval, this.restrictionOf(bot)?.next ?? -Infinity)
-    return Math.max(next - this.context.clock.now(), 0)
+    const { clock, lane: { interval } } = this.context
+    const { next = -Infinity } = this.restrictionOf(bot) ?? {}
+    return Math.max(Math.max(this.gate(name).lastSent + interval, this.turns.get(bot) ?? -Infinity, next) - clock.now(), 0)
   }
 
-  /** Takes the next turn of an account to send, and returns when it is, on the monotonic clock. */
-  turn(bot: string): number {
+  /** Reports that a platform message leaves: the lanes of an account take turns. */
+  takeTurn(bot: string): void {
     const { clock, lane: { accountInterval } } = this.context
-    const turn = Math.max(this.turns.get(bot) ?? -Infinity, clock.now())
-    this.turns.set(bot, turn + accountInterval)
-    return turn
+    this.turns.set(bot, clock.now() + accountInterval)
   }
 
   /**
@@ -231,6 +230,7 @@ export class Gates {
 
   /** Reports that a delivery leaves: a restricted account sends no other one meanwhile. */
   leaving(bot: string): void {
+    this.takeTurn(bot)
     const restriction = this.restrictionOf(bot)
     if (!restriction) return
     restriction.next = this.context.clock.now() + restriction.spacing

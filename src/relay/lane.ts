@@ -20,8 +20,6 @@ export interface Place {
   isSaved: boolean
   /** Since when the delivery is due, on the monotonic clock; absent while it is not. */
   since?: number | undefined
-  /** When its account sends it, on the monotonic clock; absent until nothing else keeps it. */
-  turn?: number | undefined
   /** Why the delivery is not due yet, and when it will be. */
   deferral?: Deferral | undefined
   /** Whether it leaves by itself, after a digest with it was refused. */

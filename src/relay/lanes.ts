@@ -210,15 +210,11 @@ export class Lanes {
   }
 
   /** The time until a lane may try its head, in milliseconds. */
-  private rest(lane: Lane, place: Place): number {
+  private rest(lane: Lane, { active: { delivery: { deferred } } }: Place): number {
     const { clock, deliveries, gates } = this.context
-    const now = clock.now()
-    const isKept = place.active.delivery.deferred && !deliveries.mayCall({ isDurable: true })
+    const isKept = deferred && !deliveries.mayCall({ isDurable: true })
     // An event announces that the bot is online; the interval is for lost events.
-    const rest = Math.max(gates.rest(lane), isKept ? lookInterval : 0, this.isOnline(lane) ? 0 : lookInterval, lane.againAt - now)
-    // The lanes of an account take turns. One that cannot send loses its turn, so that not all of them leave at once when it can.
-    place.turn = rest > 0 ? undefined : place.turn ?? gates.turn(lane.bot)
-    return Math.max(rest, (place.turn ?? now) - now)
+    return Math.max(gates.rest(lane), isKept ? lookInterval : 0, this.isOnline(lane) ? 0 : lookInterval, lane.againAt - clock.now())
   }
 
   /** The account of a lane is back. It has not heard what the platform reported meanwhile, so it asks about a closed chat. */
@@ -333,6 +329,9 @@ export class Lanes {
     if (isCounted && !done) return
     lane.takeOut(place => place === head)
     lane.leaving = head
+    // Where an account lets one lane send at a time, the one that has waited longest is advanced first.
+    this.lanes.delete(lane.name)
+    this.lanes.set(lane.name, lane)
     this.context.gates.leaving(lane.bot)
     const work = this.work(lane, head).then(left => {
       this.working.delete(work)

@@ -125,8 +125,10 @@ async function prepareAll({ media }: AttemptContext, { account, active: { delive
 async function sendOne(context: SendContext, work: Work, { items, retries, earlier }: Outgoing): Promise<ItemResult> {
   const { clock, gates, policy: { settleTime, timeout }, stop } = context
   const { active, account, lane, results } = work
-  const rest = work.hasLeft && !earlier ? Math.max(gates.spacing(lane), gates.turn(lane.bot) - clock.now()) : 0
-  if (rest > 0) await pause(clock, rest, stop)
+  const rest = (): number => work.hasLeft && !earlier && !stop.aborted ? gates.spacing(lane) : 0
+  // Another lane may take the turn of the account first.
+  while (rest() > 0) await pause(clock, rest(), stop)
+  gates.takeTurn(lane.bot)
   let hasArrived = false
   try {
     const indices = items.map(({ index }) => index)
