@@ -123,10 +123,9 @@ export function apply(ctx: Context, config: Config): void {
   const files = { maxFileSize: settings.maxUploadSize, allowedExtensions: parseExtensions(settings.allowedExtensions) }
   void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
   const refusals = new Refusals()
-  const isOnline = (): boolean => port.isOnline
   registerRoutes(server, [
     healthRoute,
-    readyRoute(relay, isOnline),
+    readyRoute(relay, () => port.isOnline),
     statusRoute(relay, bots, { access, refusals }),
     metricsRoute(() => metrics.read({
       bots,
@@ -146,7 +145,7 @@ export function apply(ctx: Context, config: Config): void {
       sender, sources, templates, names, logger, limits, language, payloads: new LastPayloads(settings.recordContent !== 'none'),
     }),
     ...adminRoutes({ access, fixedKeys, madeKeys, targets, names, relay }),
-    ...oneBotRoutes({ sender, limits, relay, isOnline }),
+    ...oneBotRoutes({ sender, limits, relay }),
   ], {
     prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, refusals, logger, observer: metrics,
     stop: stop.signal,

@@ -28,8 +28,6 @@ export type Action = (call: Call) => Promise<Reply> | Reply
 export interface ActionOptions {
   relay: Relay
   sender: Sender
-  /** Whether any bot is online. */
-  isOnline: () => boolean
 }
 
 /** The message that a call asks to send. */
@@ -47,11 +45,24 @@ const sendActions: Readonly<Record<string, (params: JsonObject) => Message>> = {
   upload_private_file: params => ({ target: readTarget(params, 'private'), items: [parseFile(params.file, params.name)] }),
 }
 
+/** Whether the bot that a call would use is online. */
+function canSend({ inquiries }: Relay): boolean {
+  try {
+    inquiries.sender({})
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** The supported actions of OneBot 11, by name. Actions that send also exist with the suffix `_async`. */
-export function actionsOf({ relay, sender, isOnline }: ActionOptions): ReadonlyMap<string, Action> {
+export function actionsOf({ relay, sender }: ActionOptions): ReadonlyMap<string, Action> {
   const actions = new Map<string, Action>([
     ['delete_msg', call => recall(relay, call)],
-    ['get_status', () => ({ data: { online: isOnline(), good: isOnline() } })],
+    ['get_status', () => {
+      const isOnline = canSend(relay)
+      return { data: { online: isOnline, good: isOnline } }
+    }],
     ['get_version_info', () => ({ data: { app_name: 'koishi-plugin-message-relay', app_version: version, protocol_version: 'v11' } })],
     ['get_login_info', () => {
       const { id, name } = relay.inquiries.sender({})

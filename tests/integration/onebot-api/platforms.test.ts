@@ -39,6 +39,8 @@ test('a bot of another platform serves as well, where there is no OneBot bot', a
       app.plugin(PlatformBot, {})
     },
   })
+  oneBot(relay).status = Universal.Status.OFFLINE
+  assert.match((await call(relay, 'get_status')).text, /"online":false/, 'nothing could be sent')
   oneBot(relay).hidden = true
   const id = messageIdOf(await call(relay, 'send_group_msg', { group_id: 'general', message: 'hello' }))
   assert.equal((await call(relay, 'delete_msg', { message_id: id })).retcode, 0)
