@@ -159,7 +159,8 @@ export class ProcessClock implements Clock {
   }
 
   after(ms: number, callback: () => void): () => void {
-    const due = this.now() + Math.max(ms, 0)
+    // A rest of a wait passes as well, however short it is.
+    const due = this.now() + (ms > 0 ? Math.max(ms, 1e-5) : 0)
     let cancel = (): void => undefined
     const wait = (): void => {
       // Sums of fractions may be slightly above the time of the scheduled event.
