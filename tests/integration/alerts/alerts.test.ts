@@ -174,6 +174,8 @@ describe('alertTo, as a list or a target', () => {
 
   test('is told at once where the database does not answer', async t => {
     const relay = await relayWith(t, { config: { alertTo: 'private:10001', chatPauseAfter: 2, chatApiMaxRetries: 0 } })
+    // Before, nothing at all would be sent.
+    await until('it works its database', async () => (await relay.request('/readyz')).status === 200)
     failStatements(relay, sql => sql.includes('message_relay_journal'))
     await pause(relay, group)
     await untilPassing(second / 10, 'it is told', () => relay.texts().some(text => text.startsWith('消息转发：')))
