@@ -216,17 +216,23 @@ export class Deliveries {
    */
   async end(active: Active, results: Results, rejection?: RelayError): Promise<void> {
     const { delivery } = active
-    const { clock, logger, observer } = this.options
+    const { clock, observer } = this.options
     const isKnown = await this.writeEnd(active, results) || this.mayCall(active)
-    const { id, state, deferred, target, attempts, createdAt, flow } = delivery
-    const by = flow.digest ? `in digest ${flow.digest.id}` : `after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-    const result = resultOf(delivery)
-    const [level, reason] = result?.success === false ? ['warn' as const, `: ${result.error.logText}`] : ['info' as const, '']
-    if (deferred) logger[level]('%s', `${id} deferred ${writeTarget(target)} ${state} ${by}${reason}`)
-    observer.ended(delivery, clock.wall() - createdAt)
+    if (delivery.deferred) this.report(delivery)
+    observer.ended(delivery, clock.wall() - delivery.createdAt)
     // An unsent result may be wrong after a change of owner: the other relay may have sent the message.
     const isTrue = isKnown || delivery.results.every(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
-    this.notify(id, !isTrue ? new RelayError('key-unknown') : usesUpKey(delivery.results) ? undefined : rejection)
+    this.notify(delivery.id, !isTrue ? new RelayError('key-unknown') : usesUpKey(delivery.results) ? undefined : rejection)
+  }
+
+  /** Logs the end of a deferred delivery: its answer has long been given. */
+  private report(delivery: Delivery): void {
+    const { id, state, target, attempts, flow } = delivery
+    const by = flow.digest ? `in digest ${flow.digest.id}` : `after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
+    const line = `${id} deferred ${writeTarget(target)} ${state} ${by}`
+    const result = resultOf(delivery)
+    if (result?.success === false) this.options.logger.warn('%s', `${line}: ${result.error.logText}`)
+    else this.options.logger.info('%s', line)
   }
 
   /** Writes the end of a delivery, or a later correction of it. @returns whether it is written; otherwise it is written later */

@@ -123,11 +123,9 @@ async function prepareAll({ media }: AttemptContext, { account, active: { delive
 }
 
 async function sendOne(context: SendContext, work: Work, { items, retries, earlier }: Outgoing): Promise<ItemResult> {
-  const { clock, gates, policy: { settleTime, timeout }, stop } = context
+  const { gates, policy: { settleTime, timeout } } = context
   const { active, account, lane, results } = work
-  const rest = (): number => work.hasLeft && !earlier && !stop.aborted ? gates.spacing(lane) : 0
-  // Another lane may take the turn of the account first.
-  while (rest() > 0) await pause(clock, rest(), stop)
+  if (work.hasLeft && !earlier) await waitForTurn(context, lane)
   gates.takeTurn(lane.bot)
   let hasArrived = false
   try {
@@ -149,6 +147,11 @@ async function sendOne(context: SendContext, work: Work, { items, retries, earli
     if (hasArrived) gates.arrived(lane)
     gates.left(lane)
   }
+}
+
+/** Waits until a further message of a delivery may leave. Another lane may take the turn of the account first. */
+async function waitForTurn({ clock, gates, stop }: SendContext, lane: Gated): Promise<void> {
+  for (let rest = gates.spacing(lane); rest > 0 && !stop.aborted; rest = gates.spacing(lane)) await pause(clock, rest, stop)
 }
 
 /** The items as this account sends them. Without a route they were checked at acceptance. */

@@ -49,6 +49,7 @@ describe('an edit on the config page', { concurrency: true }, () => {
     relay.simulator.transmit(JSON.stringify({ ...report, sender: { user_id: 10000 }, message: 'hello' }))
     assert.deepEqual((await answer).data.message_ids, ['77'])
   })
+
   test('keeps what koishi.yml takes from the environment', async t => {
     const loader = new Loader()
     loader.params.env = { ...process.env, RELAY_KEY: 'a-key-of-the-environment' }
