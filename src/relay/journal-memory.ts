@@ -53,6 +53,15 @@ export class MemoryJournal implements Journal {
     void this.update(delivery)
   }
 
+  /** Moves all records to a journal that takes the place of this one. Their keys stay behind: the other may have given them away. */
+  moveTo(journal: Journal): readonly Delivery[] {
+    const moved = [...this.records.values()].map(delivery => ({ ...delivery, key: null }))
+    for (const delivery of moved) journal.record(delivery, this.contents.peek(delivery.id) ?? [])
+    this.records.clear()
+    this.contents.clear()
+    return moved
+  }
+
   /** Only the key of a delivery is written down so. */
   update(delivery: Delivery): Promise<void> {
     const { id, key, requestKey = '' } = delivery

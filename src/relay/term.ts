@@ -56,7 +56,10 @@ export class Term {
    * @throws the error of the database
    */
   static async begin(options: RelayOptions, memory: Shared, journal: Journal, ownership: Ownership, owner: number): Promise<Term> {
-    const left = await journal.adopt(owner, options.clock.wall() - day)
+    const adopted = await journal.adopt(owner, options.clock.wall() - day)
+    // What was sent before the database was there.
+    const moved = journal.isDurable ? memory.journal.moveTo(journal) : []
+    const left = [...adopted, ...moved]
     const term = new Term(options, memory, journal, ownership, owner, left.reduce((last, { seq }) => Math.max(last, seq), 0))
     term.goOn(left)
     // The settings may keep less than before.

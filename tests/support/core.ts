@@ -320,8 +320,8 @@ export class Core {
   }
 
   /** Starts another relay in the same process, as a reload of the plugin does. */
-  start(): Relay {
-    const { clock, port, changes: { isDurable = true, isStandIn = false, ...changes } } = this
+  start(isDurable = this.changes.isDurable ?? true): Relay {
+    const { clock, port, changes: { isStandIn = false, ...changes } } = this
     const interval = changes.interval ?? 0
     this.relay = new Relay(this.shared, {
       clock, port, policy: { timeout: 10_000, retries: 2, retryUnanswered: {}, settleTime: 30_000, ...changes },

@@ -154,6 +154,29 @@ describe('a message that', () => {
     assert.deepEqual([core.log, (await (await core.relay.history()).get(delivery.id)).state], [['x unanswered'], 'sent'])
   })
 
+  test('was recorded in memory is in the database once that is there, and is looked for', async () => {
+    const core = new Core({ retries: 0, isDurable: false, fates: [fates.sent, fates.lost] })
+    const first = core.submit('a', { key: 'k' })
+    await core.run(1_000)
+    core.port.isHistorySilent = true
+    const second = core.submit('x')
+    await core.run(40_000)
+    core.relay.end()
+    await core.run(1_000)
+    core.start(true)
+    await core.run(1_000)
+    const history = await core.relay.history()
+    const states = async (): Promise<string[]> => Promise.all([first, second].map(async submitted => {
+      const { delivery: { id } } = await submitted
+      return (await history.get(id)).state
+    }))
+    assert.deepEqual(await states(), ['sent', 'unanswered'])
+    core.port.isHistorySilent = false
+    await core.run(400_000)
+    assert.deepEqual(await states(), ['sent', 'sent'])
+    assert.deepEqual([...core.journal.rows.values()].map(({ delivery: { key } }) => key), [null, null])
+  })
+
   test('was leaving when the connection was lost is looked for when it is back', async () => {
     const core = new Core({ fates: [lost] })
     await core.run(1_000, core.submit('x'))
