@@ -21,6 +21,9 @@ export interface Run {
 /** How long a delivery may take to end, in milliseconds, including retries, restarts, pauses, and a chat that is muted twice. */
 const patience = 240_000
 
+/** After how long a record shows an end that was told but could not be written before a reload, in milliseconds. */
+const lookTime = 70_000
+
 /** The default lifetime of a deferred message, in seconds. */
 const day = 24 * 60 * 60
 
@@ -237,13 +240,15 @@ class Runner implements Run {
     const isLost = this.plan.options.kills === true || account.results.every(({ told }) => told === 'unsent')
     const isOptional = isLost && account.deliveryId === undefined
     let delivery: ReturnType<typeof readDelivery>
-    while (!delivery) {
+    const end = performance.now() + lookTime
+    do {
       const data = await this.get(`/deliveries/${id}`, isOptional)
       if (data === undefined) return
       delivery = readDelivery(data, account.items.length)
       // The delivery had settled without an answer, and its lane resends it.
       if (!delivery) await this.allFinished()
-    }
+      else if (isBehind(account, delivery.results)) await delay(100)
+    } while (!delivery || (isBehind(account, delivery.results) && performance.now() < end))
     account.history.push(delivery.state)
     account.attempts = delivery.attempts
     if (delivery.state === 'expired' && performance.now() - account.start < (account.request.expiresIn ?? day) * 1000) {
@@ -274,6 +279,11 @@ class Runner implements Run {
       await delay(20)
     }
   }
+}
+
+/** Whether a record does not show yet what the caller was told. */
+function isBehind({ results }: Account, recorded: readonly ItemAccount[]): boolean {
+  return results.some(({ told }, index) => told === 'sent' && recorded[index]?.told === 'unanswered')
 }
 
 function toBody({ type, token }: PlannedItem): object {
