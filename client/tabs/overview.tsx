@@ -17,6 +17,8 @@ import { capital } from '../texts/reasons'
 /** The present state of the relay. */
 interface Now {
   reply: Reply
+  /** Why a message could not be sent now; empty if it could. */
+  unready: string
   accounts: Fields[]
   closed: ClosedQueue[]
   /** The queues with deliveries that wait for their time. */
@@ -46,10 +48,10 @@ export const OverviewTab = defineComponent({
     const isUsed = shallowRef<boolean>()
 
     const look = usePolling(async () => {
-      const [reply, lines] = await Promise.all([call('GET', '/statusz'), call('GET', '/queues')])
+      const [reply, lines, ready] = await Promise.all([call('GET', '/statusz'), call('GET', '/queues'), call('GET', '/readyz')])
       const queues = listOf(lines.data.queues)
       now.value = {
-        reply, accounts: listOf(reply.data.bots),
+        reply, unready: ready.isRight ? '' : explain(ready.msg).cause, accounts: listOf(reply.data.bots),
         closed: queues.filter(({ state }) => state === 'paused' || state === 'held').map(readQueue),
         later: queues.filter(({ later }) => later !== undefined).sort((a, b) => textOf(a.next_at).localeCompare(textOf(b.next_at))),
         waiting: queues.reduce((sum, { waiting }) => sum + numberOf(waiting), 0),
@@ -140,7 +142,7 @@ function readQueue(fields: Fields) {
 type ClosedQueue = ReturnType<typeof readQueue>
 
 /** The headline: whether everything works. */
-function viewHeadline({ reply: { data }, accounts, closed }: Now, isUsed: boolean, problem: string): VNode {
+function viewHeadline({ reply: { data }, unready, accounts, closed }: Now, isUsed: boolean, problem: string): VNode {
   const t = texts.value.overview
   const restricted = accounts.filter(({ status }) => status === 'restricted').length
   const away = accounts.filter(({ status }) => status !== 'online').length - restricted
@@ -152,6 +154,7 @@ function viewHeadline({ reply: { data }, accounts, closed }: Now, isUsed: boolea
     ...closed.length > 0 ? [t.closedTargets(closed.length)] : [],
     ...standbyFor ? [t.standby(standbyFor)] : problem ? [problem] : [],
   ]
+  if (troubles.length === 0 && unready) troubles.push(unready)
   const isFine = troubles.length === 0
   return (
     <div class={['relay-headline', isFine ? 'good' : 'doubt']} role="status">

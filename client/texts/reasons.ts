@@ -10,6 +10,7 @@ export const frames: Readonly<Record<string, string>> = {
   'nothing was sent this time': '这次没有发送',
   'nothing was sent': '没有发送',
   'try again later': '请稍后重试',
+  'not ready': '尚未就绪',
 }
 
 /** The other phrases of the relay for operators. `{}` is a variable part. */

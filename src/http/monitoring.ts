@@ -33,7 +33,7 @@ export function readyRoute(relay: Pick<Relay, 'ping' | 'standsBehind'>, isOnline
   }
   return route('GET', '/readyz', 'anyone', async () => {
     if (relay.standsBehind !== undefined) throw new RelayError('unsent', 'not ready: this relay stands by, because another one uses the database')
-    if (await isAlive() !== true) throw new RelayError('unsent', 'not ready: the database of the bot does not answer')
+    if (await isAlive() !== true) throw new RelayError('unsent', 'not ready: the database of the relay does not answer')
     if (!isOnline()) throw new RelayError('unsent', 'not ready: no bot is online')
     return { data: { ready: true } }
   }, { quiet: true })

@@ -323,9 +323,16 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await headline.waitFor({ state: 'detached' })
       fork.dispose()
       await queue.getByText('onebot:10000').waitFor({ state: 'detached' })
+      for (const group of groups) simulator.mute(group, false)
+      await page.getByText('Everything works').waitFor()
+      // It can be read, and not be written.
+      database.plan([{ statement: 'set', nth: 1, times: Infinity }])
+      await accept('group:670', 'x')
+      await headline.waitFor()
+      database.plan([])
+      await headline.waitFor({ state: 'detached' })
     })
     await other.close()
-    for (const group of groups) simulator.mute(group, false)
   })
 
   test('moves a time range on as time passes, and keeps one of one\'s own while it is changed', async () => {

@@ -48,9 +48,9 @@ describe('GET /readyz', () => {
 
   const nots: [what: string, ping: () => Promise<void>, isOnline: boolean, reason: string][] = [
     ['no bot is online', () => Promise.resolve(), false, 'no bot is online'],
-    ['the database does not answer', () => Promise.reject(new Error('disk /secret is gone')), true, 'the database of the bot does not answer'],
-    ['the check of the database throws', () => { throw new Error('disk /secret is gone') }, true, 'the database of the bot does not answer'],
-    ['the check of the database does not end', () => new Promise(() => undefined), true, 'the database of the bot does not answer'],
+    ['the database does not answer', () => Promise.reject(new Error('disk /secret is gone')), true, 'the database of the relay does not answer'],
+    ['the check of the database throws', () => { throw new Error('disk /secret is gone') }, true, 'the database of the relay does not answer'],
+    ['the check of the database does not end', () => new Promise(() => undefined), true, 'the database of the relay does not answer'],
   ]
   for (const [what, ping, isOnline, reason] of nots) {
     test(`answers "not ready" and the reason when ${what}`, { timeout: 5_000 }, async t => {
