@@ -1,5 +1,6 @@
 import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
@@ -38,6 +39,24 @@ describe('GET /readyz with a database', () => {
       assert.equal(relay.simulator.ledger.length, 1)
     })
   }
+
+  test('that arrives late says so, and then has the record of what was sent before', async t => {
+    const opened = new AbortController()
+    class Late extends SQLiteDriver {
+      override async start(): Promise<void> {
+        await once(opened.signal, 'abort')
+        await super.start()
+      }
+    }
+    const relay = await relayFor(t)
+    relay.app.plugin(Late, { path: join(temporaryFolder(), 'koishi.db') })
+    const { status, data } = await relay.send({ group_id: group, msg: 'hello' })
+    const record = (): Promise<number> => relay.request(`/deliveries/${String(data.delivery_id)}`).then(answer => answer.status)
+    assert.deepEqual([status, await record(), (await relay.request('/readyz')).status], [200, 200, 503])
+    opened.abort()
+    await until('it is ready', async () => (await relay.request('/readyz')).status === 200)
+    assert.equal(await record(), 200)
+  })
 
   test('that can only be read says so from the first failed write, until a write succeeds', async t => {
     const relay = await relayWith(t)
