@@ -183,8 +183,9 @@ function bodyOf({ bot, targets, text }: Order, attachments: Attachment[]): objec
   }
 }
 
+/** Chats show no drawings and no formats of phones and scanners: `/send` sends them as files, too. */
 function kindOf(type: string): string {
-  return /^(image|video)\//.exec(type)?.[1] ?? 'file'
+  return /^(image|video)\/(?!svg|hei[cf]|tiff)/.exec(type)?.[1] ?? 'file'
 }
 
 /** The entries of an answer, one per target. */

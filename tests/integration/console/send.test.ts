@@ -56,12 +56,15 @@ describe('the tab Send', { skip, timeout: 300_000 }, () => {
     assert.equal(relay.simulator.ledger.filter(({ text }) => text === 'once').length, 1)
   })
 
-  test('shows a preview, a failure in the words of the relay, and sends a file', async () => {
+  test('shows a preview, a failure in the words of the relay, and sends files, also a picture that chats do not show', async () => {
     const { relay } = stage
     await stage.play('send', async page => {
       await type(page, 'ops')
       await textOf(page).fill('<b>preview</b>')
-      await page.getByLabel('Pictures and files').setInputFiles({ name: '报告.txt', mimeType: 'text/plain', buffer: Buffer.from('report') })
+      await page.getByLabel('Pictures and files').setInputFiles([
+        { name: '报告.txt', mimeType: 'text/plain', buffer: Buffer.from('report') },
+        { name: 'plan.svg', mimeType: 'image/svg+xml', buffer: Buffer.from('<svg/>') },
+      ])
       await page.getByRole('button', { name: 'Preview' }).click()
       await page.locator('.relay-bubble', { hasText: '<b>preview</b>' }).waitFor()
       assert(!relay.simulator.ledger.some(({ text }) => text.includes('preview')))
@@ -74,8 +77,8 @@ describe('the tab Send', { skip, timeout: 300_000 }, () => {
       await button(page).click()
       await page.getByText('Sent to ops.').waitFor()
     })
-    const sent = relay.simulator.ledger.slice(-2)
-    assert.deepEqual(sent.map(({ text, media }) => [text, ...media.map(({ name }) => name)]), [['<b>preview</b>'], ['', '报告.txt']])
+    const sent = relay.simulator.ledger.slice(-3).map(({ text, media }) => [text, ...media.map(({ type, name }) => `${type} ${name}`)])
+    assert.deepEqual(sent, [['<b>preview</b>'], ['', 'file 报告.txt'], ['', 'file plan.svg']])
   })
 
   test('copies what Send does as commands that do the same, files included', async () => {
