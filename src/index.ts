@@ -119,7 +119,7 @@ export function apply(ctx: Context, config: Config): void {
   openStores(ctx, dataDir, [targets.made, madeKeys.made])
   announceExpiry(ctx, () => [...fixedKeys, ...madeKeys.list()], logger)
   const sender = new Sender(relay, settings.path)
-  const limits = { maxSize: settings.maxBodySize }
+  const limits = { maxSize: settings.maxBodySize, advice: 'the setting maxBodySize allows no more; /upload and /send take larger files' }
   const files = { maxFileSize: settings.maxUploadSize, allowedExtensions: parseExtensions(settings.allowedExtensions) }
   void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
   const refusals = new Refusals()

@@ -22,6 +22,8 @@ export interface Received {
 export interface BodyLimits {
   /** In bytes. */
   maxSize: number
+  /** What the caller can do about a larger body. */
+  advice?: string
   /** How long the whole body may take to arrive, in milliseconds; a minute by default. */
   timeout?: number
 }
@@ -129,10 +131,10 @@ function refuseEncoding({ headers }: IncomingMessage): void {
  * @throws RelayError `unsupported-type` if the body is compressed, `too-large`, `too-slow`, `stopping`, the reason of `stop`, or
  *   `bad-request` if the client disconnects in the middle
  */
-export async function readBody({ request, body, stop }: Received, { maxSize, timeout = 60_000 }: BodyLimits): Promise<Buffer> {
+export async function readBody({ request, body, stop }: Received, { maxSize, advice, timeout = 60_000 }: BodyLimits): Promise<Buffer> {
   if (body) return body
   refuseEncoding(request)
-  if (Number(request.headers['content-length'] ?? 0) > maxSize) throw tooLarge(maxSize)
+  if (Number(request.headers['content-length'] ?? 0) > maxSize) throw tooLarge(maxSize, advice)
   const chunks: Buffer[] = []
   let size = 0
   let timer: NodeJS.Timeout | undefined
@@ -145,7 +147,7 @@ export async function readBody({ request, body, stop }: Received, { maxSize, tim
       collect = chunk => {
         size += chunk.length
         chunks.push(chunk)
-        if (size > maxSize) reject(tooLarge(maxSize))
+        if (size > maxSize) reject(tooLarge(maxSize, advice))
       }
       // A complete request also emits `close`, after its last byte.
       request.on('data', collect).once('close', resolve)
@@ -177,6 +179,6 @@ export function discardBody(request: IncomingMessage, { maxSize = 64 * 1024 * 10
   request.resume()
 }
 
-function tooLarge(maxSize: number): RelayError {
-  return new RelayError('too-large', `the request body is larger than ${maxSize} bytes`)
+function tooLarge(maxSize: number, advice?: string): RelayError {
+  return new RelayError('too-large', `the request body is larger than ${maxSize} bytes${advice === undefined ? '' : `: ${advice}`}`)
 }

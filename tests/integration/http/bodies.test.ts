@@ -144,7 +144,7 @@ describe('the limit of a body', () => {
 
   test('is exceeded by one byte, and the connection goes on', async () => {
     const wire = await Wire.open(relay.url)
-    const text = 'the request body is larger than 100000 bytes'
+    const text = 'the request body is larger than 100000 bytes: the setting maxBodySize allows no more; /upload and /send take larger files'
     wire.send([...head, 'Content-Length: 100001'], messageOf(100_001))
     assertFailure(await wire.answer(), 413, text)
     wire.send([...head, 'Transfer-Encoding: chunked'], `186a1\r\n${messageOf(100_001)}\r\n0\r\n\r\n`)
