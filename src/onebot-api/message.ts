@@ -95,7 +95,8 @@ function toMedia(type: MediaItem['type'], { type: kind, data: { file, name } }: 
   try {
     return { type, link: parseLink(file), ...type === 'file' && typeof name === 'string' && name !== '' && { name: safeName(name) } }
   } catch (error) {
-    throw new RelayError('bad-request', `${kind}: ${RelayError.from(error).message}`)
+    // The caller's field is `file`.
+    throw new RelayError('bad-request', `${kind}: ${RelayError.from(error).message.replace('url', 'file')}`)
   }
 }
 
