@@ -192,7 +192,7 @@ function prepareData(
 ): PreparedMedia {
   const weight = Math.ceil(bytes / 3) * 4
   if (weight > maxWeight) {
-    throw new RelayError('too-large', 'the file is too large to travel as base64 (36 MiB): send a link, or set MEDIA_TRANSPORT to url')
+    throw new RelayError('too-large', 'the file is too large for base64 (36 MB): send a link, or upload it and set mediaTransport to url or path')
   }
   return { type, weight, bytes, load: async () => ({ type, src: `data:${mediaType};base64,${await read()}`, name }) }
 }
