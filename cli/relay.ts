@@ -9,7 +9,7 @@ import { fieldsOf, objectsIn as listOf, type JsonObject as Fields } from '../src
 import { call, exits, idsOf, judge, judgeParts, judgePart, parseServer, printable, send, UsageError, type Answer, type Outcome, type Result, type Server } from './client'
 
 const help = `Usage:
-  relay send <to>[,<to>…] [text | -] [options]   send a message; without text, or with -, the text comes from standard input
+  relay send <to>[,<to>…] [text | -] [options]   send a message; with -, or without text and file, the text comes from standard input
   relay status <delivery>                        show what became of it
   relay tail [target]                            follow the deliveries
 
