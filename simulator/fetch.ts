@@ -51,7 +51,7 @@ async function follow(link: string, signal: AbortSignal): Promise<IncomingMessag
     if (status === 200) return response
     response.destroy()
     const location = response.headers.location
-    if (status < 300 || status > 399 || location === undefined) throw new Error(`HTTP ${status}`)
+    if (status < 300 || status > 399 || location === undefined) throw new Error(`下载文件失败: ${response.statusMessage ?? ''}`)
     url = new URL(location, url)
   }
   throw new Error('too many redirects')
