@@ -236,11 +236,12 @@ function statusOf(entries: readonly Entry[]): number {
 
 /** The answer about a batch that has ended. @param fate what became of its delivery */
 function toBatchAnswer(order: Order, results: Results, fate: object): Success {
-  const statuses = new Set(results.flatMap(result => !result || result.success ? [] : [result.error.status]))
+  const errors = results.flatMap(result => !result || result.success ? [] : [result.error])
+  const statuses = [...new Set(errors.map(error => error.status))].join(' ')
   const total = results.length
   const success = results.filter(result => result?.success).length
   const failed = total - success
-  const log = `${success} of ${total} sent${statuses.size > 0 ? `, the others ${[...statuses].join(' ')}` : ''}`
+  const log = `${success} of ${total} sent${errors[0] ? `, the others ${statuses}: ${errors[0].logText}` : ''}`
   return { data: { total, success, failed, ...fate }, ...statusFor(order, failed, total), log }
 }
 

@@ -101,11 +101,11 @@ test('an adapter that gives up is logged with its reason, and once however often
 })
 
 describe('each request', () => {
-  test('tells of a batch how many items were sent, and how the others ended', async () => {
+  test('tells of a batch how many items were sent, how the others ended, and why the first of them did', async () => {
     await webhook(JSON.stringify({
       user_id: '10001', messages: [{ msg: 'a' }, { type: 'image' }, { type: 'file', url: '0b7f8b8e-4c1d-4e3a-9d2f-0123456789ab/x.txt' }, { type: 'pigeon' }],
     }))
-    assert.match(logged(), / POST \/webhook private:10001 200 1 of 4 sent, the others 400 404 \d/)
+    assert.match(logged(), / POST \/webhook private:10001 200 1 of 4 sent, the others 400 404: url is required for type image \d/)
   })
 
   test('that failed for the platform is a warning with the reason', async () => {
