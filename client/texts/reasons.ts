@@ -54,7 +54,7 @@ export const sentences: Readonly<Record<string, string>> = {
   'a reply cannot be sent alone: add a text, picture or mention': '不能只发送回复：请加上文本、图片或提及',
   'files of this kind are not accepted, only: {}': '不接受这种文件，只接受：{}',
   'a file is larger than {} bytes': '文件超过 {} 字节',
-  'the file is too large to travel as base64 (36 MiB): send a link, or set MEDIA_TRANSPORT to url': '文件过大，无法以 base64 发送（36 MiB）：请改发链接，或把 MEDIA_TRANSPORT 设为 url',
+  'the file is too large for base64 (36 MB): send a link, or upload it and set mediaTransport to url or path': '文件过大，无法以 base64 发送（36 MB）：请改发链接，或上传后把 mediaTransport 设为 url 或 path',
   'the content of this delivery is gone: send it again as a new request': '投递的内容已不存在：请重新发送',
   'the content of this delivery is not kept: send it as a new request': '没有保留投递的内容：请重新发送',
   'a part of this delivery has been sent: it cannot be withdrawn any more': '已发送一部分，无法取消',
