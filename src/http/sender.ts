@@ -43,7 +43,7 @@ export class Sender {
     for (const destination of list) {
       for (const way of waysOf(destination)) {
         // The platform is certain only at the send. By then, other targets of the list or earlier ways would already have been tried.
-        const expected = (isList && isBotKnown) || destination.route ? this.relay.inquiries.platformFor(way) : undefined
+        const expected = (isList && isBotKnown) || destination.route ? this.relay.inquiries.candidate(way)?.platform : undefined
         exchange.caller.demandTarget(way.target, expected ?? way.platform, destination.asked)
       }
     }

@@ -45,22 +45,12 @@ const sendActions: Readonly<Record<string, (params: JsonObject) => Message>> = {
   upload_private_file: params => ({ target: readTarget(params, 'private'), items: [parseFile(params.file, params.name)] }),
 }
 
-/** Whether the bot that a call would use is online. */
-function canSend({ inquiries }: Relay): boolean {
-  try {
-    inquiries.sender({})
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** The supported actions of OneBot 11, by name. Actions that send also exist with the suffix `_async`. */
 export function actionsOf({ relay, sender }: ActionOptions): ReadonlyMap<string, Action> {
   const actions = new Map<string, Action>([
     ['delete_msg', call => recall(relay, call)],
     ['get_status', () => {
-      const isOnline = canSend(relay)
+      const isOnline = relay.inquiries.candidate({})?.isOnline === true
       return { data: { online: isOnline, good: isOnline } }
     }],
     ['get_version_info', () => ({ data: { app_name: 'koishi-plugin-message-relay', app_version: version, protocol_version: 'v11' } })],

@@ -41,14 +41,14 @@ export class KoishiPort implements Port {
     this.ends = [end, ...supports.flatMap(support => support.listen?.(ctx.root) ?? [])]
   }
 
-  choose(selector: BotSelector): Account {
-    const account = this.best(each => isAsked(each, selector))
-    return account?.isOnline ? account : this.refuse(selector)
+  /** Skips bots without an ID, because a delivery could not name them. */
+  candidate(selector: BotSelector): Account | undefined {
+    return this.best(each => isAsked(each, selector) && (each.isOnline || Boolean(each.selfId)))
   }
 
-  /** Skips bots without an ID, because a delivery could not name them. */
-  chooseLater(selector: BotSelector): Account {
-    return this.best(each => isAsked(each, selector) && (each.isOnline || Boolean(each.selfId))) ?? this.refuse(selector)
+  choose(selector: BotSelector, mayWait = false): Account {
+    const account = this.candidate(selector)
+    return account && (mayWait || account.isOnline) ? account : this.refuse(selector)
   }
 
   find(sid: string): Account | undefined {

@@ -8,18 +8,15 @@ import type { BotSelector, MediaItem, MentionItem, ParsedItem, ReplyItem, Target
  * scripted platform.
  */
 export interface Port {
+  /** The bot that sends now or later: the selected one, or else a OneBot bot, or else any; an online one if there is one. */
+  candidate(selector: BotSelector): Account | undefined
   /**
-   * The bot that sends now: the selected one, or else a OneBot bot, or else the first one online.
+   * The candidate.
    *
-   * @throws RelayError `unsent`, with the cause, if no such bot is online
+   * @param mayWait whether it need not be online
+   * @throws RelayError `unsent`, with the cause, if there is no such bot
    */
-  choose(selector: BotSelector): Account
-  /**
-   * The bot for a message that may wait: that of `choose`, or else one that may come online.
-   *
-   * @throws RelayError `unsent` if there is no such bot
-   */
-  chooseLater(selector: BotSelector): Account
+  choose(selector: BotSelector, mayWait?: boolean): Account
   /** The bot with this `sid`, online or not; `undefined` if there is none. */
   find(sid: string): Account | undefined
   /**

@@ -56,14 +56,9 @@ export class Inquiries {
     return { platform, id: selfId, name }
   }
 
-  /** The platform of the bot that a request would use now or later; `undefined` without such a bot. */
-  platformFor(bot: BotSelector): string | undefined {
-    try {
-      return this.context.port.chooseLater(bot).platform
-    } catch (error) {
-      if (error instanceof RelayError && error.code === 'unsent') return
-      throw error
-    }
+  /** The bot that a request would use now or later; `undefined` without such a bot. */
+  candidate(bot: BotSelector): Pick<Account, 'platform' | 'isOnline'> | undefined {
+    return this.context.port.candidate(bot)
   }
 
   /**

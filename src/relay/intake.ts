@@ -93,8 +93,8 @@ export class Intake {
     // Scheduled times and quiet hours do not depend on the lane, which is not known yet.
     let isLater = (sendAt ?? deferred ?? route ?? gates.deferral('', delivery)) !== undefined && deliveries.isDurable
     // Noted also if it is offline: a retry of this delivery has to use it.
-    if (bot.platform !== undefined || bot.selfId !== undefined) delivery.bot = port.chooseLater(bot).sid
-    const account = isLater ? port.chooseLater(bot) : port.choose(bot)
+    if (bot.platform !== undefined || bot.selfId !== undefined) delivery.bot = port.candidate(bot)?.sid ?? ''
+    const account = port.choose(bot, isLater)
     const items = this.fit(request, delivery, account)
     admit?.({ target, platform: account.platform }, items.length - request.items.length)
     const checked = account.check(target, items)

@@ -479,7 +479,7 @@ export class Lanes {
       try {
         const { target, deferred, mode, flow: { route } } = delivery
         const rung = (route && currentRung(route)) ?? {}
-        const account = deferred ? port.chooseLater(rung) : port.choose(rung)
+        const account = port.choose(rung, deferred)
         const wrong = account.check(target, items).find(item => item instanceof RelayError)
         if (wrong instanceof RelayError && mode === 'single') throw wrong
         deliveries.change(delivery, { bot: account.sid })

@@ -1,9 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { RelayError } from '../errors'
 import { digest } from '../lib/crypto'
-import type { Address } from '../message/model'
 import { platformOf } from '../message/target'
-import { SendError, type Port } from '../platform/port'
+import { SendError } from '../platform/port'
 import type { Active, Deliveries } from './deliveries'
 import { again, isRetryable, isUnfinished, type Delivery, type Idempotency, type ItemResult } from './delivery'
 import { fingerprintOf } from './fingerprint'
@@ -173,9 +172,9 @@ export class Replay {
     if (seconds > 0) {
       throw new RelayError('conflict', `the platform may still be carrying it out: try again in ${seconds} s`, { headers: { 'retry-after': String(seconds) } })
     }
-    const first = delivery.state === 'unanswered' ? {} : firstRung(delivery, way => canChoose(port, way))
+    const first = delivery.state === 'unanswered' ? {} : firstRung(delivery, way => port.candidate(way) !== undefined)
     const { target, flow: { route } } = { ...delivery, ...first }
-    const account = delivery.bot === '' || first.bot === '' ? port.chooseLater((route && currentRung(route)) ?? {}) : undefined
+    const account = delivery.bot === '' || first.bot === '' ? port.choose((route && currentRung(route)) ?? {}, true) : undefined
     const wrong = account?.check(target, items).find(item => item instanceof RelayError)
     if (wrong instanceof RelayError && delivery.mode === 'single') throw wrong
     const bot = account?.sid ?? delivery.bot
@@ -217,14 +216,4 @@ function isOfChat(result: ItemResult | undefined): boolean {
 /** The error for a request whose key is in use by a present one. */
 function inProgress(): RelayError {
   return new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } })
-}
-
-/** Whether a rung has an account. */
-function canChoose(port: Port, way: Address): boolean {
-  try {
-    port.chooseLater(way)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -228,14 +228,12 @@ export class Platform {
   port(process: ProcessClock): Port {
     const accounts = this.options.accounts.map(sid => this.account(process, sid))
     const fits = ({ selfId }: BotSelector) => (account: Account): boolean => selfId === undefined || account.selfId === selfId
-    const choose = (selector: BotSelector): Account => {
-      const chosen = accounts.find(account => account.isOnline && fits(selector)(account))
-      if (!chosen) throw new RelayError('unsent')
-      return chosen
+    const candidate = (selector: BotSelector): Account | undefined => {
+      return accounts.find(account => account.isOnline && fits(selector)(account)) ?? accounts.find(fits(selector))
     }
-    const chooseLater = (selector: BotSelector): Account => {
-      const chosen = accounts.find(account => account.isOnline && fits(selector)(account)) ?? accounts.find(fits(selector))
-      if (!chosen) throw new RelayError('unsent')
+    const choose: Port['choose'] = (selector, mayWait = false) => {
+      const chosen = candidate(selector)
+      if (!chosen || (!chosen.isOnline && !mayWait)) throw new RelayError('unsent')
       return chosen
     }
     const onHealth: Port['onHealth'] = callback => {
@@ -248,7 +246,7 @@ export class Platform {
       this.listeners.add(listener)
       return () => this.listeners.delete(listener)
     }
-    return { choose, chooseLater, find: sid => accounts.find(account => account.sid === sid), onHealth, onChat }
+    return { candidate, choose, find: sid => accounts.find(account => account.sid === sid), onHealth, onChat }
   }
 
   private account(process: ProcessClock, sid: string): Account {

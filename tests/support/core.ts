@@ -85,12 +85,12 @@ export class TestPort implements Port {
     for (const callback of this.watches) callback('onebot:1', isOnline)
   }
 
-  choose(): Account {
-    if (!this.isOnline) throw new RelayError('unsent')
-    return this.chooseLater()
+  choose(_: unknown, mayWait = false): Account {
+    if (!this.isOnline && !mayWait) throw new RelayError('unsent')
+    return this.candidate()
   }
 
-  chooseLater(): Account {
+  candidate(): Account {
     const isOnline = (): boolean => this.isOnline
     const none = (): Promise<never> => Promise.reject(new SendError('refused'))
     return {
@@ -115,7 +115,7 @@ export class TestPort implements Port {
   }
 
   find(sid: string): Account | undefined {
-    return sid === 'onebot:1' ? this.chooseLater() : undefined
+    return sid === 'onebot:1' ? this.candidate() : undefined
   }
 
   onHealth(callback: (sid: string, isOnline: boolean) => void): () => void {

@@ -52,24 +52,24 @@ function isUnsent(pattern: RegExp) {
 
 test('chooses for later a bot that is offline, where none is online', () => {
   const { port, add } = start()
-  assert.throws(() => port.chooseLater({}), isUnsent(/no bot is online/))
+  assert.throws(() => port.choose({}, true), isUnsent(/no bot is online/))
   add('telegram', '1', offline)
   add('onebot', '1', offline)
-  assert.equal(port.chooseLater({}).sid, 'onebot:1')
+  assert.equal(port.choose({}, true).sid, 'onebot:1')
   const telegram = add('telegram', '2')
-  assert.equal(port.chooseLater({}).sid, 'onebot:1')
-  assert.equal(port.chooseLater({ platform: 'telegram' }).sid, 'telegram:2')
+  assert.equal(port.choose({}, true).sid, 'onebot:1')
+  assert.equal(port.choose({ platform: 'telegram' }, true).sid, 'telegram:2')
   telegram.status = Universal.Status.OFFLINE
-  assert.throws(() => port.chooseLater({ platform: 'mail' }), isUnsent(/this platform and self_id/))
+  assert.throws(() => port.choose({ platform: 'mail' }, true), isUnsent(/this platform and self_id/))
 })
 
 test('chooses for later no bot without an ID, as nobody could tell afterwards whose the delivery is', () => {
   const { port, add } = start()
   const bot = add('telegram', '', offline)
-  assert.throws(() => port.chooseLater({}), isUnsent(/no bot is online/))
-  for (const selector of [{ platform: 'telegram' }, { platform: 'telegram', selfId: '1' }]) assert.throws(() => port.chooseLater(selector), isUnsent(/^no bot with this platform/))
+  assert.throws(() => port.choose({}, true), isUnsent(/no bot is online/))
+  for (const selector of [{ platform: 'telegram' }, { platform: 'telegram', selfId: '1' }]) assert.throws(() => port.choose(selector, true), isUnsent(/^no bot with this platform/))
   bot.selfId = '1'
-  assert.equal(port.chooseLater({}).sid, 'telegram:1')
+  assert.equal(port.choose({}, true).sid, 'telegram:1')
 })
 
 test('gives a bot the ID that its platform knows before the login', () => {
@@ -78,7 +78,7 @@ test('gives a bot the ID that its platform knows before the login', () => {
   const port = new KoishiPort(app, Presence.of(app), [oneBot, { ...anyPlatform, selfId: ({ adapterName }) => `id-of-${adapterName}` }])
   const late = new TestBot(app, {}, 'mail')
   assert.deepEqual([early.sid, late.sid], ['discord:id-of-discord', 'mail:id-of-mail'])
-  assert.equal(port.chooseLater({ platform: 'discord' }).sid, 'discord:id-of-discord')
+  assert.equal(port.choose({ platform: 'discord' }, true).sid, 'discord:id-of-discord')
   early.selfId = '7'
   assert.equal(port.find('discord:7')?.selfId, '7')
 })
