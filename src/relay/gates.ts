@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import { causes, type CauseId } from '../message/causes'
 import type { Target } from '../message/model'
 import { quietUntil, timeOfDay } from '../message/quiet'
-import { longestLimit, type Account, type Closure, type SendError } from '../platform/port'
+import { longestLimit, type Closure, type SendError } from '../platform/port'
 import { inTime } from './clock'
 import { digestOf, type Delivery, type Hold } from './delivery'
 import type { Flow } from './flow'
@@ -198,12 +198,13 @@ export class Gates {
    *
    * @param isTryDue whether a hold does not count, because its next try is due
    */
-  block({ name, bot }: Pick<Gated, 'name' | 'bot'>, account: Account | undefined, isTryDue = false): Block | undefined {
-    const { clock } = this.context
+  block({ name, bot }: Pick<Gated, 'name' | 'bot'>, isTryDue = false): Block | undefined {
+    const { clock, port } = this.context
     const { hold, pausedUntil = -Infinity, reason = '' } = this.memory.gates.get(name) ?? {}
     if (hold && !isTryDue) return { state: 'held', reason: causes[hold.cause].en, ...hold }
     const [now, wall] = [clock.now(), clock.wall()]
     if (pausedUntil > now) return { state: 'paused', cause: 'paused', reason, until: wall + pausedUntil - now }
+    const account = port.find(bot)
     if (!account) return { state: 'offline', cause: 'offline', reason: 'there is no bot with this platform and self_id', until: null }
     const { isOnline, health } = account
     if (!isOnline) return { state: 'offline', cause: 'offline', reason: health.cause ?? 'no bot is online', since: health.since, until: null }
@@ -215,10 +216,10 @@ export class Gates {
   }
 
   /** Why a lane refuses callers; `undefined` if it does not: they wait for a short limit, and may make the try of a hold that is due. */
-  refusal(lane: Gated, account: Account | undefined): RelayError | undefined {
+  refusal(lane: Gated): RelayError | undefined {
     const { clock } = this.context
     const tryAfter = this.gate(lane.name).nextTry - clock.now()
-    const { state, cause, reason, until = null } = this.block(lane, account, tryAfter <= 0) ?? {}
+    const { state, cause, reason, until = null } = this.block(lane, tryAfter <= 0) ?? {}
     const rest = until === null ? tryAfter : until - clock.wall()
     if (state === undefined || (cause === 'rate-limited' && rest <= longestLimit)) return
     // The log gets the default text: the words of an adapter may contain those of a message.
@@ -336,11 +337,11 @@ export class Gates {
    *
    * @param isLeft whether the head is from before a restart: then the platform is asked before the first send to the chat
    */
-  async mayTry(lane: Gated, account: Account, isLeft = false): Promise<boolean> {
+  async mayTry(lane: Gated, isLeft = false): Promise<boolean> {
     const gate = this.gate(lane.name)
     if (gate.hold) gate.tries++
     const isUnknown = isLeft && gate.lastSent === -Infinity
-    return !(isUnknown || this.isAboutChat(lane.name)) || await this.ask(lane, account) !== 'closed'
+    return !(isUnknown || this.isAboutChat(lane.name)) || await this.ask(lane) !== 'closed'
   }
 
   /** Whether the hold of an empty lane may end: its time is over, nothing was tried for long, or the next send finds out. */
@@ -356,9 +357,10 @@ export class Gates {
    *
    * @returns `undefined` if the platform cannot tell, or does not answer within the time of a call
    */
-  async ask({ name, target }: Gated, account: Account): Promise<'open' | 'closed' | undefined> {
-    const { clock, policy: { timeout }, stop } = this.context
-    const state = account.closure && await inTime(clock, account.closure(target).catch(() => undefined), timeout, stop)
+  async ask({ name, bot, target }: Gated): Promise<'open' | 'closed' | undefined> {
+    const { clock, policy: { timeout }, port, stop } = this.context
+    const account = port.find(bot)
+    const state = account?.closure && await inTime(clock, account.closure(target).catch(() => undefined), timeout, stop)
     if (!state || state === 'open') return state
     this.close(name, state)
     return 'closed'

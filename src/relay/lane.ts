@@ -1,6 +1,5 @@
 import type { Target } from '../message/model'
 import { readTarget, writeTarget } from '../message/target'
-import type { Account } from '../platform/port'
 import type { Clock } from './clock'
 import type { Active } from './deliveries'
 import type { Delivery } from './delivery'
@@ -122,11 +121,11 @@ export interface Wait extends Pick<Block, 'reason' | 'until'> {
 }
 
 /** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
-export function waitOf(delivery: Delivery, gates: Gates, account: Account | undefined): Wait | undefined {
+export function waitOf(delivery: Delivery, gates: Gates): Wait | undefined {
   const { state, bot, deferred, createdAt, flow } = delivery
   if (state !== 'queued') return
   const name = laneOf(delivery)
-  const block = gates.block({ name, bot }, account)
+  const block = gates.block({ name, bot })
   const deferral = deferred ? gates.deferral(name, delivery) : undefined
   if (deferral && (block?.state !== 'held' || deferral.kind === 'scheduled')) {
     return { cause: deferral.kind, reason: reasonOf(deferral, flow), since: createdAt, until: deferral.until }
@@ -142,9 +141,9 @@ export interface Backlog {
 }
 
 /** Describes a lane; `undefined` for an empty one without pause or hold. */
-export function stateOf(lane: Lane, gates: Gates, clock: Clock, account: Account | undefined): LaneState | undefined {
+export function stateOf(lane: Lane, gates: Gates, clock: Clock): LaneState | undefined {
   const { name: queue, bot, target, places, leaving, later, first } = lane
-  const block = gates.block(lane, account)
+  const block = gates.block(lane)
   if (places.length === 0 && block?.state !== 'paused' && block?.state !== 'held') return
   const now = clock.now()
   return {

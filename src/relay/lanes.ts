@@ -6,7 +6,7 @@ import type { Active } from './deliveries'
 import { digestOf, failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Results } from './delivery'
 import { gather, joins } from './digest'
 import { nameOfError } from './journal'
-import { backlogOf, isScheduled, Lane, laneOf, readLane, stateOf, untilDue, waitingIn, waitOf, type Backlog, type LaneState, type Place, type Wait } from './lane'
+import { backlogOf, isScheduled, Lane, laneOf, readLane, stateOf, untilDue, waitingIn, type Backlog, type LaneState, type Place } from './lane'
 import type { Delay } from './options'
 import { currentRung, hasNextRung, nextRung } from './route'
 import { send, type SendContext, type SendEnd } from './send'
@@ -131,15 +131,9 @@ export class Lanes {
 
   /** The lanes that are not empty, or are paused or held. Chats known only from notices of the platform are left out. */
   states(): LaneState[] {
-    const { chats, clock, gates, port } = this.context
+    const { chats, clock, gates } = this.context
     const known = [...this.lanes.values()].filter(({ isWanted, name }) => isWanted || chats.knows(name))
-    return known.flatMap(lane => stateOf(lane, gates, clock, port.find(lane.bot)) ?? [])
-  }
-
-  /** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
-  waitOf(delivery: Delivery): Wait | undefined {
-    const { gates, port } = this.context
-    return waitOf(delivery, gates, port.find(delivery.bot))
+    return known.flatMap(lane => stateOf(lane, gates, clock) ?? [])
   }
 
   /** The deferred deliveries of all lanes. */
@@ -150,12 +144,11 @@ export class Lanes {
   /** Ends the pause or hold of a lane. If the platform still reports the chat as closed, the lane is held again. */
   async resume(name: string): Promise<void> {
     const lane = this.lanes.get(name)
-    const { gates, port } = this.context
+    const { gates } = this.context
     const wasClosed = gates.isAboutChat(name)
     gates.resume(name)
     if (!lane) return
-    const account = port.find(lane.bot)
-    if (wasClosed && account?.isOnline) await gates.ask(lane, account)
+    if (wasClosed && this.isOnline(lane)) await gates.ask(lane)
     this.advance(lane)
   }
 
@@ -219,11 +212,10 @@ export class Lanes {
 
   /** The account of a lane is back. It has not heard what the platform reported meanwhile, so it asks about a closed chat. */
   private async onOnline(lane: Lane): Promise<void> {
-    const { gates, port } = this.context
+    const { gates } = this.context
     gates.online(lane.name, lane.first === undefined)
     this.advance(lane)
-    const account = port.find(lane.bot)
-    if (account && gates.isAboutChat(lane.name) && await gates.ask(lane, account) === 'open') this.onChat(lane, 'open')
+    if (gates.isAboutChat(lane.name) && await gates.ask(lane) === 'open') this.onChat(lane, 'open')
   }
 
   /** The platform reports that a chat is closed, or open again. */
@@ -243,7 +235,7 @@ export class Lanes {
    * @param entered the new delivery, if that is the event: only this one can have expired
    */
   private advance(lane: Lane, entered?: Place): void {
-    const { clock, gates, port } = this.context
+    const { clock, gates } = this.context
     // An empty lane may have been dropped, and made anew, while the platform was asked.
     if (this.lanes.get(lane.name) !== lane) return
     lane.cancel()
@@ -265,9 +257,8 @@ export class Lanes {
       else this.advance(lane)
       return
     }
-    const account = port.find(lane.bot)
-    if (!account?.isOnline) lane.delay ??= 'offline'
-    else if (['held', 'paused'].includes(gates.block(lane, account)?.state ?? '')) lane.delay ??= 'closed'
+    if (!this.isOnline(lane)) lane.delay ??= 'offline'
+    else if (['held', 'paused'].includes(gates.block(lane)?.state ?? '')) lane.delay ??= 'closed'
     this.lookAfter(lane, rest)
   }
 
@@ -315,11 +306,11 @@ export class Lanes {
 
   /** Why a lane refuses callers: its gate is closed, its bot is offline, or the delivery before them waits for the data store. */
   private refusal(lane: Lane): RelayError | undefined {
-    const { deliveries, gates, port } = this.context
+    const { deliveries, gates } = this.context
     if (this.hasStopped) return new RelayError('stopping')
     const { deferred = false } = lane.first?.active.delivery ?? {}
     const isStoreDown = deferred && (deliveries.isStoreDown || !deliveries.mayCall({ isDurable: true }))
-    return gates.refusal(lane, port.find(lane.bot)) ?? (isStoreDown ? new RelayError('store-down') : undefined)
+    return gates.refusal(lane) ?? (isStoreDown ? new RelayError('store-down') : undefined)
   }
 
   private begin(lane: Lane, head: Place): void {
@@ -350,13 +341,13 @@ export class Lanes {
     let place = head
     try {
       const account = port.find(lane.bot)
-      if (!account || !await gates.mayTry(lane, account, lane.delay === 'restarted')) return [head]
+      if (!account || !await gates.mayTry(lane, lane.delay === 'restarted')) return [head]
       place = lane.leaving = await this.take(lane, head, account)
       const leftAt = clock.now()
       const end = await send(context, place.active, account, lane)
       if (end.failure && gates.failed(lane, end.failure, leftAt)) {
         lane.delay ??= 'closed'
-        if (gates.isAboutChat(lane.name)) void gates.ask(lane, account).then(() => this.advance(lane))
+        if (gates.isAboutChat(lane.name)) void gates.ask(lane).then(() => this.advance(lane))
       }
       return await this.conclude(lane, place, end)
     } catch (error) {
@@ -517,7 +508,7 @@ export class Lanes {
     const { port, gates } = this.context
     const account = port.find(lane.bot)
     // Nothing is tried in a hold of the account.
-    const mayOpen = account && (!gates.isAboutChat(lane.name) || await gates.mayTry(lane, account))
+    const mayOpen = account && (!gates.isAboutChat(lane.name) || await gates.mayTry(lane))
     if (lane.places.length > 0) return
     if (!account || (mayOpen && gates.isOld(lane.name))) gates.open(lane.name)
     this.advance(lane)

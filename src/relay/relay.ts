@@ -6,7 +6,7 @@ import type { Delivery, State } from './delivery'
 import type { History } from './history'
 import { Inquiries } from './inquiries'
 import { nameOfError, type Journal } from './journal'
-import { readLane, type Backlog, type LaneState, type Wait } from './lane'
+import { readLane, waitOf, type Backlog, type LaneState, type Wait } from './lane'
 import type { Ownership } from './owner'
 import { preview, type Preview } from './compose'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
@@ -171,7 +171,7 @@ export class Relay {
 
   /** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
   waitOf(delivery: Delivery): Wait | undefined {
-    return this.term?.lanes.waitOf(delivery)
+    return this.term && waitOf(delivery, this.term.gates)
   }
 
   /** Ends the pause or hold of a lane early, unless its chat is still closed. */
