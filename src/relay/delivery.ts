@@ -78,14 +78,6 @@ export interface Delivery {
   readonly summary: Summary
 }
 
-/** Why nothing is sent to a chat for a while. Times are in milliseconds since the epoch. */
-export interface Hold {
-  readonly cause: CauseId
-  readonly since: number
-  /** When the hold ends; `null` if the platform does not say. */
-  readonly until: number | null
-}
-
 /** A platform message without a clear answer. */
 export interface Open {
   /** The places of its items in the request. */

@@ -4,7 +4,7 @@ import type { Target } from '../message/model'
 import { quietUntil, timeOfDay } from '../message/quiet'
 import { longestLimit, type Closure, type SendError } from '../platform/port'
 import { inTime } from './clock'
-import { digestOf, type Delivery, type Hold } from './delivery'
+import { digestOf, type Delivery } from './delivery'
 import type { Flow } from './flow'
 import type { Limits } from './limits'
 import type { RunningOptions } from './options'
@@ -48,10 +48,17 @@ interface Gate {
   /** When the last message with a digest left, by the digest's interval: a short digest does not delay a long one. */
   readonly digestedAt: Map<number, number>
   hold: Hold | undefined
-  heldAt: number
-  /** How often the head was tried, or the platform asked, during the hold. */
+}
+
+/** Why nothing is sent to a chat for a while. */
+interface Hold extends Readonly<Closure> {
+  /** Its start, in milliseconds since the epoch. */
+  readonly since: number
+  /** The same on the monotonic clock. */
+  readonly begunAt: number
+  /** How often the head was tried, or the platform asked. */
   tries: number
-  /** When the next try is due. */
+  /** When the next try is due, on the monotonic clock. */
   nextTry: number
 }
 
@@ -107,8 +114,8 @@ export class Gates {
 
   /** The time until a lane may send, in milliseconds. */
   rest(lane: Gated): number {
-    const { pausedUntil, hold, nextTry } = this.gate(lane.name)
-    return Math.max(this.spacing(lane), this.limit(lane), Math.max(pausedUntil, hold ? nextTry : -Infinity) - this.context.clock.now())
+    const { pausedUntil, hold } = this.gate(lane.name)
+    return Math.max(this.spacing(lane), this.limit(lane), Math.max(pausedUntil, hold?.nextTry ?? -Infinity) - this.context.clock.now())
   }
 
   /** The time until the next message of the present delivery may leave, in milliseconds. */
@@ -201,7 +208,7 @@ export class Gates {
   block({ name, bot }: Pick<Gated, 'name' | 'bot'>, isTryDue = false): Block | undefined {
     const { clock, port } = this.context
     const { hold, pausedUntil = -Infinity, reason = '' } = this.memory.gates.get(name) ?? {}
-    if (hold && !isTryDue) return { state: 'held', reason: causes[hold.cause].en, ...hold }
+    if (hold && !isTryDue) return { state: 'held', cause: hold.cause, reason: causes[hold.cause].en, since: hold.since, until: hold.until }
     const [now, wall] = [clock.now(), clock.wall()]
     if (pausedUntil > now) return { state: 'paused', cause: 'paused', reason, until: wall + pausedUntil - now }
     const account = port.find(bot)
@@ -218,7 +225,7 @@ export class Gates {
   /** Why a lane refuses callers; `undefined` if it does not: they wait for a short limit, and may make the try of a hold that is due. */
   refusal(lane: Gated): RelayError | undefined {
     const { clock } = this.context
-    const tryAfter = this.gate(lane.name).nextTry - clock.now()
+    const tryAfter = (this.hold(lane.name)?.nextTry ?? -Infinity) - clock.now()
     const { state, cause, reason, until = null } = this.block(lane, tryAfter <= 0) ?? {}
     const rest = until === null ? tryAfter : until - clock.wall()
     if (state === undefined || (cause === 'rate-limited' && rest <= longestLimit)) return
@@ -296,15 +303,13 @@ export class Gates {
   }
 
   /** Holds a lane. */
-  close(name: string, { cause, until }: Closure): void {
+  close(name: string, closure: Closure): void {
     const { clock, logger } = this.context
     const gate = this.gate(name)
-    if (!gate.hold) {
-      Object.assign(gate, { tries: 0, heldAt: clock.now() })
-      logger.info('%s', `${name} is held: ${causes[cause].en}`)
-    }
-    gate.hold = { cause, since: gate.hold?.since ?? clock.wall(), until }
-    gate.nextTry = until === null ? clock.now() + waitFor(cause, gate.tries) : this.due(until)
+    if (!gate.hold) logger.info('%s', `${name} is held: ${causes[closure.cause].en}`)
+    const [now, wall] = [clock.now(), clock.wall()]
+    const { since, begunAt, tries } = gate.hold ?? { since: wall, begunAt: now, tries: 0 }
+    gate.hold = { ...closure, since, begunAt, tries, nextTry: now + waitFor(closure, tries, wall) }
   }
 
   /** Ends a hold. */
@@ -319,11 +324,11 @@ export class Gates {
    * report a dead account as online: a lane that has tried in vain keeps its waits, and one that was away for a moment keeps its hold.
    */
   online(name: string, isEmpty: boolean): void {
-    const gate = this.gate(name)
+    const hold = this.hold(name)
     const now = this.context.clock.now()
-    if (!gate.hold || this.isAboutChat(name) || (gate.tries > 0 && gate.hold.cause !== 'unreachable')) return
-    if (isEmpty && now - gate.heldAt >= minute) this.open(name)
-    else gate.nextTry = now
+    if (!hold || this.isAboutChat(name) || (hold.tries > 0 && hold.cause !== 'unreachable')) return
+    if (isEmpty && now - hold.begunAt >= minute) this.open(name)
+    else hold.nextTry = now
   }
 
   /** Ends the pause and the hold of a lane for an operator. */
@@ -338,18 +343,18 @@ export class Gates {
    * @param isLeft whether the head is from before a restart: then the platform is asked before the first send to the chat
    */
   async mayTry(lane: Gated, isLeft = false): Promise<boolean> {
-    const gate = this.gate(lane.name)
-    if (gate.hold) gate.tries++
-    const isUnknown = isLeft && gate.lastSent === -Infinity
+    const { hold, lastSent } = this.gate(lane.name)
+    if (hold) hold.tries++
+    const isUnknown = isLeft && lastSent === -Infinity
     return !(isUnknown || this.isAboutChat(lane.name)) || await this.ask(lane) !== 'closed'
   }
 
   /** Whether the hold of an empty lane may end: its time is over, nothing was tried for long, or the next send finds out. */
   isOld(name: string): boolean {
     const { clock } = this.context
-    const { hold, heldAt, lastSent } = this.gate(name)
-    if (hold?.cause === 'unreachable') return true
-    return hold?.until ? hold.until <= clock.wall() : clock.now() - Math.max(heldAt, lastSent) >= 2 * askAfter.most
+    const { hold, lastSent } = this.gate(name)
+    if (!hold || hold.cause === 'unreachable') return true
+    return hold.until ? hold.until <= clock.wall() : clock.now() - Math.max(hold.begunAt, lastSent) >= 2 * askAfter.most
   }
 
   /**
@@ -377,19 +382,12 @@ export class Gates {
     return hold !== undefined && causes[hold.cause].about === 'chat-closed'
   }
 
-  /** When to ask the platform again about a hold until a time in milliseconds since the epoch. */
-  private due(until: number): number {
-    const { clock } = this.context
-    return clock.now() + Math.min(Math.max(until - clock.wall(), askAfter.least), askAfter.most)
-  }
-
   private gate(name: string): Gate {
     const { gates } = this.memory
     const known = gates.get(name)
     if (known) return known
     const gate: Gate = {
-      failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: new Map(),
-      hold: undefined, heldAt: -Infinity, tries: 0, nextTry: -Infinity,
+      failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: new Map(), hold: undefined,
     }
     gates.set(name, gate)
     return gate
@@ -406,7 +404,9 @@ export function reasonOf({ kind, until }: Deferral, { policy }: Flow): string {
   return kind === 'digest' ? 'it waits for the next digest' : `quiet hours until ${timeOfDay(until, policy?.quiet?.zone ?? 'UTC')}`
 }
 
-function waitFor(cause: CauseId, tries: number): number {
+/** The wait before a held lane tries again, in milliseconds. */
+function waitFor({ cause, until }: Closure, tries: number, wall: number): number {
+  if (until !== null) return Math.min(Math.max(until - wall, askAfter.least), askAfter.most)
   return cause === 'unreachable' ? Math.min(reachAfter.first * 2 ** tries, reachAfter.longest) : tryWaits[tries] ?? 15 * minute
 }
 
