@@ -221,16 +221,19 @@ export function resultOf({ results }: Pick<Delivery, 'results'>): ItemResult | u
 /** Whether an item failed for a reason that passes: the bot is offline, the chat is closed for a while, or the relay stops. */
 export function isPassing(result: ItemResult | undefined): boolean {
   if (result === undefined || result.success) return false
-  const { code, cause } = result.error
-  return code === 'unsent' || code === 'stopping' || (cause instanceof SendError && cause.about === 'chat-closed')
+  const { code } = result.error
+  return code === 'unsent' || code === 'stopping' || failureOf(result)?.about === 'chat-closed'
+}
+
+/** The failure of the platform that a result has; `undefined` for any other result. */
+export function failureOf(result: ItemResult | undefined): SendError | undefined {
+  const cause = result?.success === false ? result.error.cause : undefined
+  return cause instanceof SendError ? cause : undefined
 }
 
 /** The cause that a person has to remove before the chat can be reached again; `undefined` if no item failed because of one. */
 export function goneBecause({ results }: Pick<Delivery, 'results'>): CauseId | undefined {
-  for (const result of results) {
-    const cause = result?.success === false ? result.error.cause : undefined
-    if (cause instanceof SendError && cause.about === 'chat-gone') return cause.causeId
-  }
+  return results.map(failureOf).find(failure => failure?.about === 'chat-gone')?.causeId
 }
 
 /** Whether these results use up the request's Idempotency-Key: an item arrived, or may have. */

@@ -2,9 +2,8 @@ import { LRUCache } from 'lru-cache'
 import { RelayError } from '../errors'
 import { digest } from '../lib/crypto'
 import { platformOf } from '../message/target'
-import { SendError } from '../platform/port'
 import type { Active, Deliveries } from './deliveries'
-import { again, isRetryable, isUnfinished, type Delivery, type Idempotency, type ItemResult } from './delivery'
+import { again, failureOf, isRetryable, isUnfinished, type Delivery, type Idempotency, type ItemResult } from './delivery'
 import { fingerprintOf } from './fingerprint'
 import type { Gates } from './gates'
 import { defaultExpiry, type Intake } from './intake'
@@ -208,9 +207,8 @@ function obstacleTo({ state, flow: { members, digest } }: Delivery): string | un
 
 /** Whether an item was refused because of its chat or account. */
 function isOfChat(result: ItemResult | undefined): boolean {
-  if (result === undefined || result.success) return false
-  const { cause } = result.error
-  return cause instanceof SendError && (cause.isAboutTarget || cause.about === 'account')
+  const failure = failureOf(result)
+  return failure !== undefined && (failure.isAboutTarget || failure.about === 'account')
 }
 
 /** The error for a request whose key is in use by a present one. */

@@ -5,7 +5,7 @@ import { attempt, toSent, type AttemptContext } from './attempt'
 import { pause } from './clock'
 import { compose, divide, kindOf, prepareItem, settlingTime, type MessageKind, type PreparedItem } from './compose'
 import type { Active } from './deliveries'
-import { isPassing, unanswered, withArrived, type Delivery, type ItemResult, type Open, type Results } from './delivery'
+import { failureOf, isPassing, unanswered, withArrived, type Delivery, type ItemResult, type Open, type Results } from './delivery'
 import type { Gated, Gates } from './gates'
 import { NotOwner } from './journal'
 import { itemsForRung } from './route'
@@ -79,8 +79,7 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
   const queue = [...earlier.filter(({ items }) => items.length > 0), ...combined]
   for (let next = queue.shift(); next; next = queue.shift()) {
     const result = await sendOne(context, work, next)
-    const cause = result.success ? undefined : result.error.cause
-    const failure = cause instanceof SendError ? cause : undefined
+    const failure = failureOf(result)
     const isClosed = failure?.last.isAboutTarget === true
     const isRefused = failure?.outcome === 'refused' && !isClosed
     if (isRefused && loosen(deliveries, active, next.items.map(({ index }) => index))) {
