@@ -119,6 +119,17 @@ export function settlingTime(items: readonly Pick<PreparedItem, 'type' | 'bytes'
   return isLong ? longest : Math.min(least + items.reduce((sum, { bytes = 0 }) => sum + bytes, 0) / bytesPerMs, longest)
 }
 
+/**
+ * The items as an account takes them: errors in place of those that it cannot send.
+ *
+ * @throws RelayError why it takes none of them: the target is wrong, or one item of a single message is
+ */
+export function checkItems(account: Account, { target, mode }: Pick<MessageRequest, 'target' | 'mode'>, items: readonly ParsedItem[]): readonly ParsedItem[] {
+  const checked = account.check(target, items)
+  if (mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
+  return checked
+}
+
 /** An item that exists, with its weight. */
 export type PreparedItem = PreparedWords | PreparedMedia
 

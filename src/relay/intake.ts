@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import type { MessageRequest, ParsedItem } from '../message/model'
-import { fitTexts } from './compose'
+import { checkItems, fitTexts } from './compose'
 import type { Active, Deliveries } from './deliveries'
 import { createDelivery, failRest, type Delivery, type Idempotency } from './delivery'
 import { later, reasonOf, type Gates } from './gates'
@@ -97,8 +97,7 @@ export class Intake {
     const account = port.choose(bot, isLater)
     const items = this.fit(request, delivery, account)
     admit?.({ target, platform: account.platform }, items.length - request.items.length)
-    const checked = account.check(target, items)
-    if (delivery.mode === 'single') for (const item of checked) if (item instanceof RelayError) throw item
+    const checked = checkItems(account, delivery, items)
     delivery.bot = account.sid
     const hold = gates.deferral(laneOf(delivery), delivery)
     if (hold && !deliveries.isDurable) {

@@ -2,6 +2,7 @@ import { RelayError } from '../errors'
 import { causes } from '../message/causes'
 import type { Account, Closure } from '../platform/port'
 import { every } from './clock'
+import { checkItems } from './compose'
 import type { Active } from './deliveries'
 import { digestOf, failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Results } from './delivery'
 import { gather, joins } from './digest'
@@ -468,11 +469,10 @@ export class Lanes {
       const items = await deliveries.itemsOf(active)
       deliveries.change(delivery, change)
       try {
-        const { target, deferred, mode, flow: { route } } = delivery
+        const { deferred, flow: { route } } = delivery
         const rung = (route && currentRung(route)) ?? {}
         const account = port.choose(rung, deferred)
-        const wrong = account.check(target, items).find(item => item instanceof RelayError)
-        if (wrong instanceof RelayError && mode === 'single') throw wrong
+        checkItems(account, delivery, items)
         deliveries.change(delivery, { bot: account.sid })
         this.enter(active, { signal, delay, patience: until - clock.now(), isAccepted: deferred && !hasNextRung(route) })
       } catch (error) {

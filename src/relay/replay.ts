@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { RelayError } from '../errors'
 import { digest } from '../lib/crypto'
 import { platformOf } from '../message/target'
+import { checkItems } from './compose'
 import type { Active, Deliveries } from './deliveries'
 import { again, failureOf, isRetryable, isUnfinished, type Delivery, type Idempotency, type ItemResult } from './delivery'
 import { fingerprintOf } from './fingerprint'
@@ -174,8 +175,7 @@ export class Replay {
     const first = delivery.state === 'unanswered' ? {} : firstRung(delivery, way => port.candidate(way) !== undefined)
     const { target, flow: { route } } = { ...delivery, ...first }
     const account = delivery.bot === '' || first.bot === '' ? port.choose((route && currentRung(route)) ?? {}, true) : undefined
-    const wrong = account?.check(target, items).find(item => item instanceof RelayError)
-    if (wrong instanceof RelayError && delivery.mode === 'single') throw wrong
+    if (account) checkItems(account, { ...delivery, target }, items)
     const bot = account?.sid ?? delivery.bot
     admit({ target, platform: platformOf(bot) ?? '' }, items.filter((_, index) => !delivery.results[index]?.success))
     const isLater = deliveries.isDurable
