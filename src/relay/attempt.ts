@@ -3,17 +3,15 @@ import { onAbort } from '../lib/async'
 import { longestLimit, SendError, type Account, type Message, type Receipt } from '../platform/port'
 import { nameOf, type Chats, type Finding, type LookUps, type OpenCall } from './chats'
 import type { MessageKind } from './compose'
-import type { Active, Deliveries } from './deliveries'
+import type { Active } from './deliveries'
 import type { Open, Results, Sent } from './delivery'
 import type { Limits } from './limits'
-import type { RunningOptions } from './options'
 import type { EndCall } from './summary'
-import { recallReplaced } from './thread'
+import { recallReplaced, type ThreadContext } from './thread'
 
 /** The parts of the core that attempts need. */
-export interface AttemptContext extends RunningOptions {
+export interface AttemptContext extends ThreadContext {
   chats: Chats
-  deliveries: Deliveries
   lookUps: LookUps
   limits: Limits
 }

@@ -1,31 +1,24 @@
 import { RelayError } from '../errors'
 import type { MessageRequest, ParsedItem } from '../message/model'
 import { checkItems, fitTexts } from './compose'
-import type { Active, Deliveries } from './deliveries'
+import type { Active } from './deliveries'
 import { createDelivery, failRest, type Delivery, type Idempotency } from './delivery'
-import { later, reasonOf, type Gates } from './gates'
+import { later, reasonOf } from './gates'
 import { laneOf } from './lane'
-import type { Lanes } from './lanes'
-import type { RelayOptions, Submission } from './options'
+import type { EntryContext } from './lanes'
+import type { Submission } from './options'
 import { currentRung, nextRung } from './route'
 import { summarize } from './summary'
 
 /** The default lifetime of a deferred or retried delivery, in milliseconds. */
 export const defaultExpiry = 24 * 60 * 60 * 1000
 
-/** The parts of the core that accepting needs. */
-export interface IntakeContext extends RelayOptions {
-  deliveries: Deliveries
-  gates: Gates
-  lanes: Lanes
-}
-
 /** Turns submissions into deliveries and enters them into lanes. */
 export class Intake {
   private last: number
 
   /** @param last the highest sequence number in the journal */
-  constructor(private readonly context: IntakeContext, last: number) {
+  constructor(private readonly context: EntryContext, last: number) {
     this.last = last
   }
 

@@ -12,6 +12,11 @@ import type { Delay } from './options'
 import { currentRung, hasNextRung, nextRung } from './route'
 import { send, type SendContext, type SendEnd } from './send'
 
+/** The parts of the core for work that enters deliveries into lanes. */
+export interface EntryContext extends SendContext {
+  lanes: Lanes
+}
+
 /** The terms on which a delivery waits in its lane. */
 export interface Waiting {
   /** Aborted when the caller disconnects. */

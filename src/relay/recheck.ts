@@ -1,11 +1,11 @@
 import { RelayError } from '../errors'
-import { toSent, type AttemptContext } from './attempt'
+import { toSent } from './attempt'
 import { nameOf } from './chats'
 import { every, inTime } from './clock'
 import type { Active } from './deliveries'
 import { again, isOverdue, type Change, type Delivery } from './delivery'
 import { laneOf } from './lane'
-import type { Lanes, Waiting } from './lanes'
+import type { EntryContext, Waiting } from './lanes'
 import { openMessage } from './send'
 import { recallReplaced } from './thread'
 
@@ -17,10 +17,6 @@ const offlineDelay = 60_000
 /** How often due look-ups are started, and a bot is asked at most, in milliseconds. */
 const tickInterval = 1_000
 
-export interface RecheckContext extends AttemptContext {
-  lanes: Lanes
-}
-
 /** Looks up unanswered deliveries again, also without a waiting caller: after one and five minutes, and once they have settled. */
 export class Recheck {
   /** When look-ups are due, on the monotonic clock. */
@@ -29,7 +25,7 @@ export class Recheck {
   private readonly asked = new Set<string>()
   readonly end: () => void
 
-  constructor(private readonly context: RecheckContext) {
+  constructor(private readonly context: EntryContext) {
     this.end = every(context.clock, tickInterval, () => this.lookAtDue())
   }
 
@@ -118,7 +114,7 @@ export function isChanging(): RelayError {
  * @throws RelayError `conflict`, `store-down`, or the refusal of its lane; the delivery is then unchanged
  */
 export async function requeue(
-  { deliveries, lanes }: Pick<RecheckContext, 'deliveries' | 'lanes'>, ended: Active, change: Change, waiting: Waiting,
+  { deliveries, lanes }: EntryContext, ended: Active, change: Change, waiting: Waiting,
 ): Promise<Active> {
   const before = { ...ended.delivery }
   // Until its end is in the journal, it cannot start anew.

@@ -3,15 +3,14 @@ import { RelayError } from '../errors'
 import { digest } from '../lib/crypto'
 import { platformOf } from '../message/target'
 import { checkItems } from './compose'
-import type { Active, Deliveries } from './deliveries'
+import type { Active } from './deliveries'
 import { again, failureOf, isRetryable, isUnfinished, type Delivery, type Idempotency, type ItemResult } from './delivery'
 import { fingerprintOf } from './fingerprint'
-import type { Gates } from './gates'
 import { defaultExpiry, type Intake } from './intake'
 import { orStoreDown, type Journal } from './journal'
 import { laneOf } from './lane'
-import type { Lanes, Waiting } from './lanes'
-import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
+import type { EntryContext, Waiting } from './lanes'
+import type { AdmitRetry, Submission, Submitted } from './options'
 import { isChanging, requeue, type Recheck } from './recheck'
 import { currentRung, firstRung } from './route'
 
@@ -23,11 +22,8 @@ const mostRefusals = 10_000
 /** The fingerprint of every event: their content is not compared. */
 const anything = 'anything'
 
-export interface ReplayContext extends RelayOptions {
+export interface ReplayContext extends EntryContext {
   journal: Journal
-  deliveries: Deliveries
-  lanes: Lanes
-  gates: Gates
   intake: Intake
   recheck: Recheck
 }

@@ -78,12 +78,12 @@ export class Term {
     const lookUps = new LookUps(chats, journal, observer, limits, ({ platform, retriesUnanswered: usual }) => {
       return typeof asked === 'boolean' ? asked : asked[platform] ?? usual
     })
-    const sending = { ...running, chats, limits, deliveries, lookUps }
     const gates = this.gates = new Gates({ ...running, limits }, memory.gates)
-    const lanes = this.lanes = new Lanes({ ...sending, gates })
-    const intake = this.intake = new Intake({ ...options, deliveries, gates, lanes }, last)
-    const recheck = this.recheck = new Recheck({ ...sending, lanes })
-    this.replay = new Replay({ ...options, journal, deliveries, lanes, gates, intake, recheck })
+    const sending = { ...running, chats, limits, deliveries, lookUps, gates }
+    const entering = { ...sending, lanes: this.lanes = new Lanes(sending) }
+    const intake = this.intake = new Intake(entering, last)
+    const recheck = this.recheck = new Recheck(entering)
+    this.replay = new Replay({ ...entering, journal, intake, recheck })
     this.history = new History(deliveries, journal)
     this.endUpkeep = every(clock, upkeepInterval, () => void this.keepUp(this.adopt()))
   }
