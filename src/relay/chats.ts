@@ -6,7 +6,7 @@ import { isRepeatable, type MessageKind } from './compose'
 import type { Delivery, Open, Results } from './delivery'
 import type { Journal } from './journal'
 import type { Limits } from './limits'
-import type { LookUp, Observer } from './options'
+import type { LookUp, RelayOptions } from './options'
 
 /** A call for a platform message whose ID is not known yet. */
 export interface OpenCall {
@@ -248,16 +248,11 @@ export interface Finding {
 export class LookUps {
   private readonly learned = new Map<string, Promise<void>>()
 
-  /** @param isRisked whether an account sends a text again when no look-up can tell whether it arrived */
-  constructor(
-    private readonly chats: Chats, private readonly journal: Pick<Journal, 'isDurable' | 'list'>,
-    private readonly observer: Pick<Observer, 'lookedUp'>, private readonly limits: Limits,
-    private readonly isRisked: (account: Account) => boolean,
-  ) {}
+  constructor(private readonly context: RelayOptions & { chats: Chats, limits: Limits, journal: Journal }) {}
 
   /** Checks the platform's reports, then its history, once. A message that is found is claimed. */
   async look(wanted: Wanted): Promise<Finding> {
-    const { chats, observer } = this
+    const { chats, observer } = this.context
     const { account, chat, call, kind, message: { idempotentFor = 0 } } = wanted
     const known = knownOf(wanted)
     if (known) return known
@@ -276,13 +271,14 @@ export class LookUps {
   }
 
   private async search(wanted: Wanted): Promise<Verdict> {
+    const { chats } = this.context
     const { account, target, message, chat, call } = wanted
     await this.learn(account, target, chat)
-    let last = this.chats.judge(chat, call, message.reports?.() ?? [])
+    let last = chats.judge(chat, call, message.reports?.() ?? [])
     for (const depth of depths) {
       if (last.kind === 'found' || (last.kind === 'absent' && last.isAnchored)) break
       const page = await this.page(wanted, depth)
-      last = this.chats.judge(chat, call, message.reports?.() ?? [], page)
+      last = chats.judge(chat, call, message.reports?.() ?? [], page)
       if (!page && last.kind !== 'found') return { kind: 'no-history' }
     }
     return last
@@ -290,21 +286,29 @@ export class LookUps {
 
   /** A page of the history. Fails without a call during a rate limit. @throws SendError */
   private async page({ account: { sid }, chat, message }: Wanted, depth: number): Promise<HistoryPage | undefined> {
-    if (this.limits.rest(sid, chat) > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited' })
+    const { limits } = this.context
+    if (limits.rest(sid, chat) > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited' })
     try {
       return await message.history?.(depth)
     } catch (error) {
-      if (error instanceof SendError && error.limit) this.limits.note(sid, chat, error.limit)
+      if (error instanceof SendError && error.limit) limits.note(sid, chat, error.limit)
       throw error
     }
   }
 
+  /** Whether the settings have an account send a text again when no look-up can tell whether it arrived. */
+  private isRisked({ platform, retriesUnanswered: usual }: Account): boolean {
+    const { retryUnanswered: asked } = this.context.policy
+    return typeof asked === 'boolean' ? asked : asked[platform] ?? usual
+  }
+
   /** Reads once what earlier processes and terms have sent into a chat. */
   private learn({ sid }: Account, target: Target, chat: string): Promise<void> {
-    if (!this.journal.isDurable) return Promise.resolve()
+    const { chats, journal } = this.context
+    if (!journal.isDurable) return Promise.resolve()
     const known = this.learned.get(chat)
     if (known) return known
-    const learned = this.journal.list({ bot: sid, targets: [target], limit: mostLearned }).then(sent => this.chats.learn(chat, sent))
+    const learned = journal.list({ bot: sid, targets: [target], limit: mostLearned }).then(sent => chats.learn(chat, sent))
     this.learned.set(chat, learned)
     learned.catch(() => this.learned.delete(chat))
     return learned

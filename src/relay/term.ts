@@ -71,21 +71,17 @@ export class Term {
     private readonly options: RelayOptions, private readonly memory: Shared, private readonly journal: Journal, ownership: Ownership,
     private readonly owner: number, last: number,
   ) {
-    const { clock, observer, policy: { retryUnanswered: asked } } = options
     const { chats, limits } = memory
-    const running = { ...options, stop: this.stop.signal }
-    const deliveries = this.deliveries = new Deliveries({ ...running, journal, ownership })
-    const lookUps = new LookUps(chats, journal, observer, limits, ({ platform, retriesUnanswered: usual }) => {
-      return typeof asked === 'boolean' ? asked : asked[platform] ?? usual
-    })
-    const gates = this.gates = new Gates({ ...running, limits }, memory.gates)
-    const sending = { ...running, chats, limits, deliveries, lookUps, gates }
+    const running = { ...options, stop: this.stop.signal, journal, ownership, chats, limits }
+    const deliveries = this.deliveries = new Deliveries(running)
+    const gates = this.gates = new Gates(running, memory.gates)
+    const sending = { ...running, deliveries, lookUps: new LookUps(running), gates }
     const entering = { ...sending, lanes: this.lanes = new Lanes(sending) }
     const intake = this.intake = new Intake(entering, last)
     const recheck = this.recheck = new Recheck(entering)
-    this.replay = new Replay({ ...entering, journal, intake, recheck })
+    this.replay = new Replay({ ...entering, intake, recheck })
     this.history = new History(deliveries, journal)
-    this.endUpkeep = every(clock, upkeepInterval, () => void this.keepUp(this.adopt()))
+    this.endUpkeep = every(options.clock, upkeepInterval, () => void this.keepUp(this.adopt()))
   }
 
   /** Whether a write waits for the database. */
