@@ -183,7 +183,7 @@ export class Deliveries {
   called({ delivery }: Active): EndCall {
     const { clock, observer } = this.options
     delivery.attempts++
-    return noteCall(delivery.summary, clock, (outcome, time) => observer.called(outcome, time))
+    return noteCall(delivery.summary, clock, observer.called)
   }
 
   /** The rest of a delivery cannot be sent for now. */

@@ -71,10 +71,11 @@ export async function joinThread(
   messages: readonly (readonly (PreparedItem & { index: number })[])[],
 ): Promise<void> {
   const { delivery: { flow: { thread }, mode, target, open, results }, items = [] } = active
+  if (!thread) return
   // On many platforms files, videos and voice messages cannot be replies.
   const lead = messages.find(message => isRepeatable(kindOf(message))) ?? messages[0]
   const hasLeft = open.length > 0 || results.some(result => result?.success)
-  if (!thread || !lead?.[0] || (thread.done && hasLeft)) return
+  if (!lead?.[0] || (thread.done && hasLeft)) return
   const wall = clock.wall()
   const answersAnother = items.some(item => !(item instanceof RelayError) && item.type === 'reply')
   const isText = mode === 'single' && messages.length === 1 && lead.every(({ type }) => type === 'text' || type === 'at')
