@@ -10,7 +10,6 @@ import { systemClock } from '../../src/relay/clock'
 import { createDelivery, type Delivery } from '../../src/relay/delivery'
 import { DatabaseJournal } from '../../src/relay/journal-database'
 import { toRow } from '../../src/relay/journal'
-import { summarize } from '../../src/relay/summary'
 import { UploadStore } from '../../src/uploads/store'
 import { numberOf, textOf } from '../lib/values'
 import { serve } from './serve'
@@ -78,7 +77,7 @@ function rowOf(index: number, change: Partial<Delivery> = { deferred: true, expi
   const items: ParsedItem[] = [{ type: 'text', text: `build #4711 of main passed in 2 min 13 s (${index % 50})` }]
   const target = { kind: 'group', id: String(200_001 + index % 50) } as const
   const delivery = createDelivery(
-    { id: uuid(), caller: null, door: 'webhook', summary: summarize(items, 'preview') }, index + 1, Date.now(), { mode: 'single', target, items, bot: {} },
+    { id: uuid(), caller: null, door: 'webhook', recordContent: 'preview' }, index + 1, Date.now(), { mode: 'single', target, items, bot: {} },
   )
   const row = toRow({ ...delivery, bot: 'onebot:10000', ...change })
   return { ...row, version: index + 1, items: JSON.stringify(writeItems(items)) }

@@ -205,8 +205,8 @@ export class Sender {
       if (!seen) continue
       const { bot, messages, wrong } = seen
       caller.demandTarget(target, platformOf(bot), asked)
-      const blank = { id: '', caller: null, door: '', summary: { items: [], calls: [], waited: null, platformTime: 0 } }
-      const delivery = { ...createDelivery(blank, 0, Date.now(), request), bot, deferred: true }
+      const origin = { id: '', caller: null, door: '', recordContent: 'none' } as const
+      const delivery = { ...createDelivery(origin, 0, Date.now(), request), bot, deferred: true }
       const { state, ...waits } = viewState(delivery, this.relay)
       return {
         success: wrong.length === 0, target: writeTarget(target), bot, messages, ...wrong.length > 0 && { wrong },

@@ -4,7 +4,7 @@ import type { MessageRequest, Target } from '../message/model'
 import { SendError } from '../platform/port'
 import { digest } from '../lib/crypto'
 import type { Flow, ThreadDeed } from './flow'
-import type { Summary } from './summary'
+import { summarize, type RecordContent, type Summary } from './summary'
 
 /**
  * A delivery is one submission on its way to one target. Its states and transitions:
@@ -123,15 +123,21 @@ export interface Idempotency {
 
 /** Makes a queued delivery of a request. */
 export function createDelivery(
-  { id, caller, door, summary }: Pick<Delivery, 'id' | 'caller' | 'door' | 'summary'>, seq: number, now: number,
+  { id, caller, door, recordContent }: Pick<Delivery, 'id' | 'caller' | 'door'> & { recordContent: RecordContent }, seq: number, now: number,
   request: MessageRequest, idempotency?: Idempotency,
 ): Delivery {
-  const { mode, target, items } = request
   return {
-    id, seq, state: 'queued', mode, deferred: false, target, caller, door, bot: '', createdAt: now, updatedAt: now, expiresAt: null,
-    attempts: 0, results: items.map(() => undefined), open: [], key: idempotency?.key ?? null,
-    requestKey: idempotency?.key, fingerprint: idempotency?.fingerprint ?? null, flow: flowOf(request, caller), summary,
+    id, seq, state: 'queued', deferred: false, target: request.target, caller, door, bot: '', createdAt: now, updatedAt: now,
+    expiresAt: null, attempts: 0, open: [], key: idempotency?.key ?? null, requestKey: idempotency?.key,
+    fingerprint: idempotency?.fingerprint ?? null, flow: flowOf(request, caller), ...partsFor(request, recordContent),
   }
+}
+
+/** The parts of a delivery that depend on the items of its request. */
+export function partsFor(
+  { mode, items }: Pick<MessageRequest, 'mode' | 'items'>, recordContent: RecordContent,
+): Pick<Delivery, 'mode' | 'results' | 'summary'> {
+  return { mode, results: items.map(() => undefined), summary: summarize(items, recordContent) }
 }
 
 function flowOf({ urgent, sendAt, policy, thread, threadMode = 'reply', route }: MessageRequest, caller: string | null): Flow {

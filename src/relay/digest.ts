@@ -6,7 +6,6 @@ import type { Active, Deliveries } from './deliveries'
 import { createDelivery, isText, type Delivery } from './delivery'
 import type { DigestMember } from './flow'
 import type { Delay, RelayOptions } from './options'
-import { summarize } from './summary'
 
 /** The longest digest, and the part of it that is reserved for its frame, in characters. */
 const longest = 3_500
@@ -60,7 +59,7 @@ export async function gather(
   }, policy?.lang)
   const items: Item[] = [...mentions.values(), { type: 'text', text }]
   const visible = new Set(shown.map(({ last }) => last))
-  const origin = { id: uuid(), caller: null, door: digestDoor, summary: summarize(items, recordContent) }
+  const origin = { id: uuid(), caller: null, door: digestDoor, recordContent }
   const delivery = createDelivery(origin, seq, clock.wall(), { mode: 'single', target, bot: {}, items })
   const members = all.map(({ delivery: { id } }): DigestMember => ({ id, shown: visible.has(id) }))
   // Without quiet hours: these were over when the digest was made.

@@ -2,13 +2,12 @@ import { RelayError } from '../errors'
 import type { MessageRequest, ParsedItem } from '../message/model'
 import { checkItems, fitTexts } from './compose'
 import type { Active } from './deliveries'
-import { createDelivery, failRest, type Delivery, type Idempotency } from './delivery'
+import { createDelivery, failRest, partsFor, type Delivery, type Idempotency } from './delivery'
 import { later, reasonOf } from './gates'
 import { laneOf } from './lane'
 import type { EntryContext } from './lanes'
 import type { Submission } from './options'
 import { currentRung, nextRung } from './route'
-import { summarize } from './summary'
 
 /** The default lifetime of a deferred or retried delivery, in milliseconds. */
 export const defaultExpiry = 24 * 60 * 60 * 1000
@@ -36,10 +35,9 @@ export class Intake {
   async accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
     const { clock, port, deliveries, gates, recordContent } = this.context
     const { id, request, caller = null, door, deferred } = submission
-    const { items, bot, route } = request
+    const { bot, route } = request
     if ((request.sendAt ?? (deferred && deferred.inMemory === undefined)) && !deliveries.isDurable) throw new RelayError('no-database')
-    const origin = { id, caller, door, summary: summarize(items, recordContent) }
-    const delivery = createDelivery(origin, this.nextSeq(), clock.wall(), request, idempotency)
+    const delivery = createDelivery({ id, caller, door, recordContent }, this.nextSeq(), clock.wall(), request, idempotency)
     let active: Active
     try {
       active = this.place(submission, delivery)
@@ -114,9 +112,9 @@ export class Intake {
    */
   private fit(request: MessageRequest, delivery: Delivery, account: Parameters<typeof fitTexts>[1]): readonly ParsedItem[] {
     const { longText, recordContent } = this.context
-    const { items, mode } = fitTexts(request, account, longText)
-    Object.assign(delivery, { mode, results: items.map(() => undefined), summary: summarize(items, recordContent) })
-    return items
+    const fitted = fitTexts(request, account, longText)
+    Object.assign(delivery, partsFor(fitted, recordContent))
+    return fitted.items
   }
 
   /** Saves a durable delivery, and waits as long as the caller does. */

@@ -13,7 +13,6 @@ import { Incoming } from '../../../src/platform/incoming'
 import { incomingOneBot } from '../../../src/platform/onebot/message'
 import { createDelivery, end, type ItemResult } from '../../../src/relay/delivery'
 import type { Submission } from '../../../src/relay/relay'
-import { summarize } from '../../../src/relay/summary'
 import { listen } from '../../support/listen'
 import { OtherBot } from '../../support/other-bot'
 import { startRelay, type TestRelay } from '../../support/relay'
@@ -84,7 +83,7 @@ class Stage {
           submit: async ({ id, request, door }) => {
             this.delivered.push({ id, ...request })
             const results = await this.send(request)
-            const delivery = createDelivery({ id, caller: null, door, summary: summarize([], 'none') }, 1, Date.now(), request)
+            const delivery = createDelivery({ id, caller: null, door, recordContent: 'none' }, 1, Date.now(), request)
             return { delivery: Object.assign(delivery, end(delivery, results)), isReplay: false }
           },
         },

@@ -15,7 +15,7 @@ function clockIn(minutes: number): string {
 /** Hours that began a while ago and last for another while. */
 const quiet = { from: clockIn(-60), to: clockIn(60), zone: 'UTC' }
 
-const targets = { night: { to: `group:${group}`, quiet } }
+const targets = { night: { to: `group:${group}`, quiet }, hourly: { to: `group:${group}`, digest: 60 } }
 
 test('quiet hours answer a caller at once, let what is urgent through, and are told', async t => {
   const relay = await relayWith(t, { config: { targets } })
@@ -83,6 +83,9 @@ describe('an order for later', () => {
     assert.deepEqual([success, target, bot], [true, `group:${group}`, 'onebot:10000'])
     assert.deepEqual(ways, ['telegram:group:1', `group:${group}`, 'http:group:oncall/3'])
     assert.deepEqual([relay.texts(), await relay.list()], [[], []])
+    assert.equal((await relay.post({ to: 'hourly', msg: 'x' })).status, 200)
+    assert.equal(fieldsOf((await dry({ to: 'hourly' })).held).cause, 'digest')
+    assert.equal((await dry({ to: 'hourly', msg: undefined, type: 'image', url: 'http://example.com/x.png' })).held, undefined)
   })
 
   test('needs a database', async t => {

@@ -4,7 +4,6 @@ import { RelayError } from '../../../src/errors'
 import { Metrics, type Sources } from '../../../src/metrics'
 import { createDelivery, end, type Delivery, type Results } from '../../../src/relay/delivery'
 import type { LaneState } from '../../../src/relay/relay'
-import { summarize } from '../../../src/relay/summary'
 
 const quiet: Sources = {
   bots: () => [], queues: () => [], capacity: 1000, backlog: () => undefined, refusals: () => new Map(),
@@ -18,7 +17,7 @@ function start(): { metrics: Metrics, read: (sources?: Partial<Sources>) => Prom
 /** A delivery by this door with these results. */
 function ended(door: string, results: Results): Delivery {
   const request = { mode: 'batch' as const, target: { kind: 'group' as const, id: '1' }, bot: {}, items: [] }
-  const delivery = createDelivery({ id: 'id', caller: null, door, summary: summarize([], 'none') }, 1, 0, request)
+  const delivery = createDelivery({ id: 'id', caller: null, door, recordContent: 'none' }, 1, 0, request)
   return { ...delivery, ...end(delivery, results) }
 }
 

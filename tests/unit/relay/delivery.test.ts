@@ -13,8 +13,7 @@ const open = (index: number, calls = 1): Open => ({ indices: [index], likeness: 
 function deliveryOf(count: number, changes: Partial<Delivery> = {}): Delivery {
   const items = Array.from({ length: count }, () => ({ type: 'text' as const, text: 'x' }))
   const request = { mode: 'batch' as const, target: { kind: 'group' as const, id: '1' }, bot: {}, items }
-  const summary = { items: [], calls: [], waited: 0, platformTime: 0 }
-  return { ...createDelivery({ id: 'id', caller: null, door: 'webhook', summary }, 7, 3, request, { key: 'k', fingerprint: 'f' }), ...changes }
+  return { ...createDelivery({ id: 'id', caller: null, door: 'webhook', recordContent: 'none' }, 7, 3, request, { key: 'k', fingerprint: 'f' }), ...changes }
 }
 
 const told = (results: Results = []): string[] => results.map(result => result === undefined ? '-' : outcomeOf(result))

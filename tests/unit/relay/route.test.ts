@@ -5,7 +5,6 @@ import type { MessageRequest, Route, TextItem } from '../../../src/message/model
 import { readAddress } from '../../../src/message/target'
 import { createDelivery, unanswered, type Change, type Delivery, type ItemResult, type Results } from '../../../src/relay/delivery'
 import { firstRung, hasNextRung, itemsForRung, nextRung } from '../../../src/relay/route'
-import { summarize } from '../../../src/relay/summary'
 
 const sent: ItemResult = { success: true, messageIds: ['1'] }
 const failed = (code: 'refused' | 'unsent' | 'expired' | 'bad-request'): ItemResult => ({ success: false, error: new RelayError(code) })
@@ -20,7 +19,7 @@ function deliver({ whenUnknown = 'stop', mode = 'single', isRouted = true, ...mo
 } & Change = {}): Delivery {
   const route: Route = { name: 'oncall', rungs, after: 2_000, whenUnknown }
   const request: MessageRequest = { mode, items: [item, item], target: { kind: 'group', id: '1' }, bot: {}, ...isRouted && { route } }
-  const delivery = createDelivery({ id: 'd', caller: null, door: '', summary: summarize([item, item], 'none') }, 1, 1_000, request)
+  const delivery = createDelivery({ id: 'd', caller: null, door: '', recordContent: 'none' }, 1, 1_000, request)
   return { ...delivery, bot: 'onebot:1', ...more }
 }
 
