@@ -80,7 +80,7 @@ export class Intake {
     const { clock, port, deliveries, gates, lanes } = this.context
     const { expiresIn, sendAt } = request
     const { target, flow: { route } } = delivery
-    const bot = (route && currentRung(route)) ?? request.bot
+    const bot = currentRung(route) ?? request.bot
     // Scheduled times and quiet hours do not depend on the lane, which is not known yet.
     let isLater = (sendAt ?? deferred ?? route ?? gates.deferral('', delivery)) !== undefined && deliveries.isDurable
     // Noted also if it is offline: a retry of this delivery has to use it.

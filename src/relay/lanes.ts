@@ -475,8 +475,7 @@ export class Lanes {
       deliveries.change(delivery, change)
       try {
         const { deferred, flow: { route } } = delivery
-        const rung = (route && currentRung(route)) ?? {}
-        const account = port.choose(rung, deferred)
+        const account = port.choose(currentRung(route) ?? {}, deferred)
         checkItems(account, delivery, items)
         deliveries.change(delivery, { bot: account.sid })
         this.enter(active, { signal, delay, patience: until - clock.now(), isAccepted: deferred && !hasNextRung(route) })

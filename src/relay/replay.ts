@@ -169,16 +169,18 @@ export class Replay {
       throw new RelayError('conflict', `the platform may still be carrying it out: try again in ${seconds} s`, { headers: { 'retry-after': String(seconds) } })
     }
     const first = delivery.state === 'unanswered' ? {} : firstRung(delivery, way => port.candidate(way) !== undefined)
-    const { target, flow: { route } } = { ...delivery, ...first }
-    const account = delivery.bot === '' || first.bot === '' ? port.choose((route && currentRung(route)) ?? {}, true) : undefined
-    if (account) checkItems(account, { ...delivery, target }, items)
-    const bot = account?.sid ?? delivery.bot
-    admit({ target, platform: platformOf(bot) ?? '' }, items.filter((_, index) => !delivery.results[index]?.success))
+    const next = { ...delivery, ...first }
+    if (next.bot === '') {
+      const account = port.choose(currentRung(next.flow.route) ?? {}, true)
+      checkItems(account, next, items)
+      next.bot = account.sid
+    }
+    admit({ target: next.target, platform: platformOf(next.bot) ?? '' }, items.filter((_, index) => !delivery.results[index]?.success))
     const isLater = deliveries.isDurable
     const expiresAt = isLater ? clock.wall() + defaultExpiry : null
     // An item whose file is gone fails at its turn.
     await deliveries.keepUploads(items, expiresAt ?? clock.wall()).catch(() => undefined)
-    const change = { ...again(delivery, intake.nextSeq(), true), ...first, bot, deferred: isLater, expiresAt, key: requestKey }
+    const change = { ...again(delivery, intake.nextSeq(), true), ...first, bot: next.bot, deferred: isLater, expiresAt, key: requestKey }
     await requeue(this.context, known ?? deliveries.toActive(delivery, items), change, { delay: 'failed' })
   }
 

@@ -5,9 +5,9 @@ import { writeAddress } from '../message/target'
 import { outcomeOf, type Change, type Delivery, type Results } from './delivery'
 import type { RouteState, RungEnd } from './flow'
 
-/** The present rung of a route. */
-export function currentRung({ rungs, index }: RouteState): Address | undefined {
-  return rungs[index]
+/** The present rung of a route; `undefined` without a route. */
+export function currentRung(route: RouteState | undefined): Address | undefined {
+  return route?.rungs[route.index]
 }
 
 /** Whether a route has a further rung. */
@@ -24,7 +24,7 @@ export function hasNextRung(route: RouteState | undefined): boolean {
  */
 export function nextRung({ flow, mode }: Delivery, results: Results, at: number): Change | undefined {
   const { route } = flow
-  const present = route && currentRung(route)
+  const present = currentRung(route)
   const next = route?.rungs[route.index + 1]
   if (!present || !next) return
   const mayHaveArrived = results.some(result => outcomeOf(result) === 'unanswered')
@@ -45,7 +45,7 @@ function endOf(rung: Address, results: Results, at: number): RungEnd {
 /** The change by which a retried delivery starts at its first rung with a bot. The record keeps the end of a later rung. */
 export function firstRung({ flow, results, updatedAt }: Delivery, hasBot: (rung: Address) => boolean): Change {
   const { route } = flow
-  const present = route && currentRung(route)
+  const present = currentRung(route)
   const index = Math.max(route?.rungs.findIndex(hasBot) ?? 0, 0)
   const first = route?.rungs[index]
   if (!route || !first || results.some(result => result?.success)) return {}
