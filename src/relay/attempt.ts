@@ -160,7 +160,7 @@ class Attempt {
     const begin = (): void => {
       if (isOver || this.receipt || stop.aborted || !account.isOnline || !deliveries.mayCall(active)) throw new SendError('unsent')
       if (clock.now() >= this.repeatableUntil) throw new SendError('unsent', undefined, { isFinal: true })
-      const rest = limits.rest(account.sid, chat)
+      const rest = limits.rest(chat)
       if (rest > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited', limit: { scope: 'chat', after: rest } })
       endCall = deliveries.called(active)
       chats.begin(chat, this.name, message.likeness, settle)
@@ -180,7 +180,7 @@ class Attempt {
       if (isOver) endCall?.(thrown.outcome, thrown.wording)
       // `last` sees the limit also where a part of the message has arrived before it.
       const { limit } = thrown.last
-      if (limit) limits.note(account.sid, chat, limit)
+      if (limit) limits.note(chat, limit)
       failure ??= thrown
       this.wake()
     })
@@ -223,7 +223,7 @@ class Attempt {
   private async rest(failure: SendError): Promise<SendError | undefined> {
     const { clock, limits, policy: { timeout }, lane: { interval } } = this.context
     const { account, chat, active: { delivery: { deferred } } } = this.sending
-    const limit = limits.rest(account.sid, chat)
+    const limit = limits.rest(chat)
     const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval, limit)
     const isPostponed = failure.outcome === 'unsent' && (deferred || !account.isOnline || limit > longestLimit)
     // A further call needs at least a quarter of its time; a look-up may have used the rest.

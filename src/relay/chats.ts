@@ -285,13 +285,13 @@ export class LookUps {
   }
 
   /** A page of the history. Fails without a call during a rate limit. @throws SendError */
-  private async page({ account: { sid }, chat, message }: Wanted, depth: number): Promise<HistoryPage | undefined> {
+  private async page({ chat, message }: Wanted, depth: number): Promise<HistoryPage | undefined> {
     const { limits } = this.context
-    if (limits.rest(sid, chat) > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited' })
+    if (limits.rest(chat) > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited' })
     try {
       return await message.history?.(depth)
     } catch (error) {
-      if (error instanceof SendError && error.limit) limits.note(sid, chat, error.limit)
+      if (error instanceof SendError && error.limit) limits.note(chat, error.limit)
       throw error
     }
   }

@@ -114,8 +114,9 @@ export class Gates {
 
   /** The time until a lane may send, in milliseconds. */
   rest(lane: Gated): number {
+    const { clock, limits } = this.context
     const { pausedUntil, hold } = this.gate(lane.name)
-    return Math.max(this.spacing(lane), this.limit(lane), Math.max(pausedUntil, hold?.nextTry ?? -Infinity) - this.context.clock.now())
+    return Math.max(this.spacing(lane), limits.rest(lane.name), Math.max(pausedUntil, hold?.nextTry ?? -Infinity) - clock.now())
   }
 
   /** The time until the next message of the present delivery may leave, in milliseconds. */
@@ -206,7 +207,7 @@ export class Gates {
    * @param isTryDue whether a hold does not count, because its next try is due
    */
   block({ name, bot }: Pick<Gated, 'name' | 'bot'>, isTryDue = false): Block | undefined {
-    const { clock, port } = this.context
+    const { clock, limits, port } = this.context
     const { hold, pausedUntil = -Infinity, reason = '' } = this.memory.gates.get(name) ?? {}
     if (hold && !isTryDue) return { state: 'held', cause: hold.cause, reason: causes[hold.cause].en, since: hold.since, until: hold.until }
     const [now, wall] = [clock.now(), clock.wall()]
@@ -215,7 +216,7 @@ export class Gates {
     if (!account) return { state: 'offline', cause: 'offline', reason: 'there is no bot with this platform and self_id', until: null }
     const { isOnline, health } = account
     if (!isOnline) return { state: 'offline', cause: 'offline', reason: health.cause ?? 'no bot is online', since: health.since, until: null }
-    const limit = this.limit({ name, bot })
+    const limit = limits.rest(name)
     if (limit > 0) return { state: 'limited', cause: 'rate-limited', reason: causes['rate-limited'].en, until: wall + limit }
     const { since = 0, next = -Infinity } = this.restrictionOf(bot) ?? {}
     const cause = 'restricted-account'
@@ -282,7 +283,7 @@ export class Gates {
    */
   failed(lane: Gated, failure: SendError, leftAt: number): boolean {
     const { name, bot } = lane
-    const { clock, lane: { pauseAfter, pauseFor }, observer } = this.context
+    const { clock, lane: { pauseAfter, pauseFor }, limits, observer } = this.context
     const gate = this.gate(name)
     const { causeId, about } = failure.last
     if (failure.causeId === 'swallowed' || failure.causeId === 'vanished') this.vanished(bot, name, leftAt)
@@ -292,7 +293,7 @@ export class Gates {
       this.close(name, { cause: causeId, until: null })
       return true
     }
-    if (failure.last.limit) return this.limit(lane) > longestLimit
+    if (failure.last.limit) return limits.rest(name) > longestLimit
     if (!failure.isAboutTarget && failure.outcome !== 'unanswered') return false
     gate.reason = failure.wording ?? failure.toRelayError().message
     if (++gate.failures < pauseAfter) return false
@@ -369,11 +370,6 @@ export class Gates {
     if (!state || state === 'open') return state
     this.close(name, state)
     return 'closed'
-  }
-
-  /** The rest of a rate limit, in milliseconds. */
-  limit({ name, bot }: Pick<Gated, 'name' | 'bot'>): number {
-    return this.context.limits.rest(bot, name)
   }
 
   /** Whether a lane is held because of its chat, and not because of its account. */

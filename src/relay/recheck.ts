@@ -90,7 +90,7 @@ export class Recheck {
   private async lookAgain(active: Active, due: number[]): Promise<void> {
     const { clock, port, deliveries, limits, policy, stop } = this.context
     const { delivery } = active
-    const canAsk = port.find(delivery.bot)?.isOnline && limits.rest(delivery.bot, laneOf(delivery)) === 0
+    const canAsk = port.find(delivery.bot)?.isOnline && limits.rest(laneOf(delivery)) === 0
     // An unanswered delivery in memory is one whose end is still being written.
     if (!canAsk || deliveries.get(delivery.id)) throw new RelayError('unsent')
     const mayRepeat = await this.look(active)
