@@ -3,7 +3,7 @@ import { parsePayload } from '../admin'
 import { call, readHold, upload, whyTooLarge, type Reply } from '../api'
 import { bots } from '../contacts'
 import { curlWithFiles } from '../curl'
-import { listOf, textOf, textsOf, type Fields } from '../fields'
+import { listOf, numberOf, textOf, textsOf, type Fields } from '../fields'
 import { refreshInventory } from '../inventory'
 import { notice, section } from '../parts/basics'
 import { bind, button, inputField, plain, selectField, submitting } from '../parts/elements'
@@ -26,6 +26,8 @@ interface Outcome {
   reply: Reply
   /** The description of its target. */
   target: string
+  /** What the parts of the message are called. */
+  parts: string[]
 }
 
 /** The draft in the browser's storage. The console reloads the page after a restart of the bot. */
@@ -71,8 +73,9 @@ export const SendTab = defineComponent({
       const body = JSON.stringify(bodyOf(order, attachments.value))
       if (sending.body !== body) sending = { key: freshWord(), body }
       const target = texts.value.common.list(order.targets.map(describeChat))
+      const parts = [...order.text.trim() === '' ? [] : [texts.value.send.text], ...attachments.value.map(({ file }) => file.name)]
       const reply = await call('POST', '/webhook', { headers: { 'idempotency-key': sending.key }, body })
-      outcome.value = { reply, target }
+      outcome.value = { reply, target, parts }
       // Keeps a draft that was changed during the request.
       const isSame = JSON.stringify(bodyOf(order, attachments.value)) === body
       if (isSame && reply.isRight && entriesOf(reply).flatMap(failuresOf).length === 0) clear()
@@ -199,12 +202,11 @@ function failuresOf(entry: Fields): Fields[] {
   return ('results' in entry ? listOf(entry.results) : [entry]).filter(({ success }) => success === false)
 }
 
-function viewOutcome({ reply, target }: Outcome): VNode {
-  return <div>{entriesOf(reply).map(entry => viewEntry(entry, reply, target))}</div>
+function viewOutcome(outcome: Outcome): VNode {
+  return <div>{entriesOf(outcome.reply).map(entry => viewEntry(entry, outcome))}</div>
 }
 
-/** @param sole the target, if there is only one */
-function viewEntry(entry: Fields, { isRight, msg }: Reply, sole: string): VNode {
+function viewEntry(entry: Fields, { reply: { isRight, msg }, target: sole, parts }: Outcome): VNode {
   const t = texts.value
   const isOne = entry.target === undefined
   const target = isOne ? sole : describeChat(textOf(entry.target))
@@ -212,10 +214,11 @@ function viewEntry(entry: Fields, { isRight, msg }: Reply, sole: string): VNode 
   const failed = failuresOf(entry)
   return (
     <div>
-      {failed.map(({ outcome, msg: why }) => {
-        const reason = t.common.pair(wordFor(t.outcomes, textOf(outcome)), translate(textOf(why)))
-        return notice('bad', isOne ? reason : t.common.pair(target, reason))
+      {failed.map(({ index, outcome, msg: why }) => {
+        const names = [isOne ? '' : target, index === undefined ? '' : parts[numberOf(index)] ?? '', wordFor(t.outcomes, textOf(outcome))]
+        return notice('bad', names.filter(Boolean).reduceRight((rest, name) => t.common.pair(name, rest), translate(textOf(why))))
       })}
+      {failed.length > 0 && listOf(entry.results).length > failed.length && notice('info', t.send.rest(target))}
       {failed.length === 0 && (isRight ? viewSent(entry, target) : notice('bad', t.common.failed(msg)))}
       {id && <div class="relay-row relay-records">{button(t.send.open, () => goTo('deliveries', id), { look: 'link' })}</div>}
     </div>

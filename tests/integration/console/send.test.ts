@@ -126,13 +126,14 @@ describe('the tab Send', { skip, timeout: 300_000 }, () => {
   })
 
   test('says which of several targets a part of a message did not reach, and why', async () => {
-    const fault = stage.relay.simulator.fault({ fault: { kind: 'refuse', wording: 'too fast' }, target: '777', times: Infinity })
+    const fault = stage.relay.simulator.fault({ fault: { kind: 'refuse', wording: 'too fast' }, target: '777', action: /upload/, times: Infinity })
     await stage.play('send', async page => {
       await type(page, 'ops,group:777')
       await textOf(page).fill('with a file')
       await page.getByLabel('Pictures and files').setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('a') })
       await button(page).click()
-      await page.getByRole('alert').getByText(/^(群 777 \()?group:777\)?: Refused: .*too fast/).first().waitFor()
+      await page.getByRole('alert').getByText(/^(群 777 \()?group:777\)?: a.txt: Refused: .*too fast/).waitFor()
+      await page.getByText(/^The rest was sent to (群 777 \()?group:777\)?\.$/).waitFor()
       await page.getByText('Sent to 构建通知 Builds (group:123456).').waitFor()
     })
     fault.remove()
