@@ -5,7 +5,7 @@ import { RelayError } from '../errors'
 import { parseParameters } from '../uploads/multipart'
 
 /** The ways to send bytes. */
-export const kinds = ['text', 'image', 'video', 'file'] as const
+export const kinds = ['text', 'image', 'video', 'audio', 'file'] as const
 export type Kind = typeof kinds[number]
 
 /** The type of unknown bytes. */
