@@ -3,10 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import type { TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
-import { serveCallback, startWith, type Endpoint } from './support'
-
-const group = '123456'
-const user = '10001'
+import { group, serveCallback, startWith, user, type Endpoint } from './support'
 
 /** A callback that answers only when told to. */
 interface Callback extends Endpoint {

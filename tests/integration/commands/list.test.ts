@@ -3,14 +3,10 @@ import assert from 'node:assert/strict'
 import { json } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
 import { isObject } from '../../../src/lib/shape'
-import type { TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { addForward } from '../../support/onebot'
 import { startSimulator } from '../onebot/support'
-import { serveCallback, startWith, type Endpoint } from './support'
-
-const group = '123456'
-const user = '10001'
+import { group, say, serveCallback, startWith, user, type Endpoint } from './support'
 
 /** A callback that echoes, and the commands that it was sent. */
 async function echo(t: TestContext): Promise<Endpoint & { posted: string[] }> {
@@ -23,16 +19,6 @@ async function echo(t: TestContext): Promise<Endpoint & { posted: string[] }> {
     })
   })
   return { ...endpoint, posted }
-}
-
-/** What the bot replied, after a member has said something and Koishi is done with it. */
-async function say(
-  { simulator }: TestRelay, passed: string[], text: string, from: { group?: string, user?: string } = {},
-): Promise<string | undefined> {
-  const [count, sent] = [passed.length, simulator.ledger.length]
-  simulator.say({ group, user, ...from, text })
-  await until('it is handled', () => passed.length > count || simulator.ledger.length > sent)
-  return simulator.ledger.slice(sent)[0]?.text
 }
 
 const deploy = { name: 'deploy', groups: group, users: [user, 10002], help: 'deploys a <branch>' }

@@ -5,10 +5,8 @@ import { describe, test, type TestContext } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import type { TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
-import { serveCallback, startWith, type Endpoint } from './support'
+import { group, serveCallback, startWith, user, type Endpoint } from './support'
 
-const group = '123456'
-const user = '10001'
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const pong = '{"reply":"pong"}'
 
