@@ -32,7 +32,7 @@ class Container {
 
   static async start(image: Stage, environment: Record<string, string>): Promise<Container> {
     const port = await freePort()
-    const uid = Number(image.user)
+    const uid = Number(image.settings.USER)
     const options = {
       cwd: image.at('.'),
       env: {
@@ -41,14 +41,15 @@ class Container {
       },
       ...isRoot && { uid, gid: uid },
     }
-    const [command = '', ...args] = image.command
+    const [command = '', ...args] = strings(image.settings.CMD)
     const container = new Container(image, spawn(command, args, { ...options, stdio: 'inherit' }), port, options)
     containers.push(container)
     return container
   }
 
   get isHealthy(): boolean {
-    return spawnSync('sh', ['-c', this.image.health], this.options).status === 0
+    const [, command = ''] = /CMD (.+)$/.exec(this.image.settings.HEALTHCHECK ?? '') ?? []
+    return spawnSync('sh', ['-c', command || 'false'], this.options).status === 0
   }
 
   request(path: string, options: RequestInit = {}): Promise<Response> {
@@ -75,9 +76,16 @@ class Container {
   }
 }
 
+/** The form of VOLUME and CMD that is a JSON array. */
+function strings(text = '[]'): string[] {
+  const list: unknown = JSON.parse(text)
+  assert(Array.isArray(list))
+  return list.map(String)
+}
+
 /** One relay, as compose.yml starts it. */
 async function checkImage(image: Stage, simulator: Simulator): Promise<void> {
-  for (const volume of image.volumes) assert.equal((await stat(image.at(volume))).uid, Number(image.user), volume)
+  for (const volume of strings(image.settings.VOLUME)) assert.equal((await stat(image.at(volume))).uid, Number(image.settings.USER), volume)
   const relay = await Container.start(image, { ...compose.environment('relay'), ONEBOT_ENDPOINT: simulator.endpoint })
   await until('it is healthy', () => relay.isHealthy, patience)
   await until('a message is sent', () => relay.sends('from the image'), patience)
@@ -121,8 +129,7 @@ async function check(): Promise<void> {
   try {
     // The user of the image has to get in.
     await chmod(folder, 0o755)
-    const image = (await carryOut(repository, folder, isRoot ? {} : { USER_ID: String(process.getuid?.()) })).at(-1)
-    assert(image)
+    const image = carryOut(repository, folder, isRoot ? {} : { USER_ID: String(process.getuid?.()) })
     await checkImage(image, simulator)
     if (missing) {
       console.log(`not checked: compose.standby.yml, ${missing}`)
@@ -130,7 +137,7 @@ async function check(): Promise<void> {
       database = await MariaDb.start()
       await checkStandby(image, simulator, await database.create())
     }
-    console.log(`image check passed, as user ${image.user}`)
+    console.log(`image check passed, as user ${image.settings.USER ?? ''}`)
   } finally {
     await Promise.all(containers.map(container => end(container.process, 'SIGKILL')))
     await simulator.close()
