@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { upload } from '../webhook/support'
-import { group, later, other, relayWith, useStored, type StoredRelay } from './support'
+import { group, other, relayWith, useStored } from './support'
 
 /** One that no other test uses. */
 let key = { 'idempotency-key': '' }
@@ -116,30 +116,6 @@ describe('a repeat of what went unanswered', () => {
     }
     assert.deepEqual(relay.texts(), ['hello'])
   })
-})
-
-describe('a job that is run again after a 504, and so uploads its file again', () => {
-  const report = async (relay: StoredRelay) => ({ group_id: group, type: 'file', url: await upload(relay, 'report.txt', 'all is well') })
-  /** Sends it, at once or later, to a platform that stays silent, and has that end. */
-  const goUnanswered = async (relay: StoredRelay, body: object, headers: Record<string, string>) => {
-    const { status, data } = await relay.post(body, headers)
-    if (status === 202) await relay.reaches(String(data.delivery_id), 'unanswered')
-    else assert.equal(status, 504)
-    relay.simulator.clearFaults()
-  }
-
-  for (const [how, headers] of [['at once', {}], ['later', later]] as const) {
-    test(`gets the same 504 while the file that was to be sent ${how} may still arrive`, async t => {
-      const relay = await relayWith(t, { config: hasty })
-      relay.simulator.fault({ fault: { kind: 'silent' }, action: 'upload_group_file', times: Infinity })
-      await goUnanswered(relay, await report(relay), { ...key, ...headers })
-      const second = await relay.post(await report(relay), { ...key, ...headers })
-      assert.equal(second.status, 504)
-      const seconds = Number(second.headers.get('retry-after'))
-      assert(seconds > 500 && seconds <= 600, String(seconds))
-      assert.equal(relay.simulator.ledger.length, 0)
-    })
-  }
 })
 
 test('a malformed Idempotency-Key is a 400', async t => {

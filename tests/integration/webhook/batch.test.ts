@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Call } from '../../../simulator/types'
-import { relayFor, useRelay } from '../../support/relay'
+import { useRelay } from '../../support/relay'
 import { batchOf, group, only, outline, sends, sha256, shape, user, type BatchData } from './support'
 
 const retries = 1
@@ -108,13 +108,6 @@ describe('an item that is wrong fails alone:', () => {
   })
 })
 
-test('a late answer to an earlier message of a batch counts, however many follow', async t => {
-  const own = await relayFor(t, { config: { chatApiTimeout: 0.4, chatApiMaxRetries: 0 }, simulator: { history: false } })
-  own.simulator.fault({ fault: { kind: 'late', ms: 500 }, match: carrying('first') })
-  own.simulator.fault({ fault: { kind: 'late', ms: 250 }, match: carrying('film') })
-  assert.deepEqual(codes(batchOf(await own.send({ group_id: group, messages: [text('first'), video(), file(), file('2')] }))), ['ok', 'ok', 'ok', 'ok'])
-})
-
 describe('a combined message that the platform refuses', () => {
   test('is sent item by item, so that only the bad one fails', async () => {
     relay.simulator.fault({ fault: { kind: 'refuse', wording: '内容违规' }, match: carrying('bad'), times: Infinity })
@@ -127,26 +120,4 @@ describe('a combined message that the platform refuses', () => {
     assert.deepEqual(data.results[0]?.message_ids, [String(relay.simulator.ledger[0]?.messageId)])
     assert.deepEqual(data.results[2]?.message_ids, [String(relay.simulator.ledger[1]?.messageId)])
   })
-
-  test('and then about the target ends at once', async () => {
-    relay.simulator.fault({ fault: { kind: 'refuse' }, match: carrying('one'), times: 1 + retries })
-    relay.simulator.fault({ fault: { kind: 'not-member' }, match: carrying('two'), times: Infinity })
-    const data = await send([text('one'), text('two'), text('three'), file()])
-    assert.deepEqual(codes(data), ['ok', 502, 502, 502])
-    assert.deepEqual(outline(relay), ['one'])
-    assert.equal(sends(relay).length, 1 + retries + 2)
-  })
-})
-
-describe('a refusal about the target', () => {
-  // A muted group is held, so that no other test can use it.
-  for (const [kind, group_id] of [['muted', '700'], ['not-member', group]] as const) {
-    test(`(${kind}) ends the batch with one call`, async () => {
-      relay.simulator.fault({ fault: { kind }, times: Infinity })
-      const data = await send([text('a'), image(), video(), file(), file()], { group_id })
-      assert.deepEqual(codes(data), [502, 502, 502, 502, 502])
-      assert.equal(sends(relay).length, 1)
-      assert.equal(relay.simulator.ledger.length, 0)
-    })
-  }
 })
