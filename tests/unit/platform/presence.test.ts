@@ -53,6 +53,27 @@ test('the health of a bot says what it is, since when and why', t => {
   ])
 })
 
+test('a bot that is removed is offline, and after a reload of the plugin those who wait are told what they have missed', async () => {
+  const app = new Context()
+  const bot = new TestBot(app, {}, 'onebot')
+  let presence: Presence | undefined
+  const load = () => app.plugin(ctx => void (presence = Presence.of(ctx)))
+  let fork = load()
+  const told: string[] = []
+  presence?.subscribe((changed, { state }) => told.push(changed === bot ? state : 'another'))
+  for (const change of [() => bot.online(), () => bot.offline(), () => bot.online()]) {
+    const [first, { length }] = [presence, told]
+    fork.dispose()
+    change()
+    assert.equal(told.length, length)
+    fork = load()
+    assert.equal(presence, first)
+  }
+  assert.deepEqual(told, ['online', 'offline', 'online'])
+  await bot.dispose()
+  assert.deepEqual(told.slice(3), ['offline'])
+})
+
 test('an adapter for an older Koishi breaks nothing but itself', t => {
   const { bot, presence } = start(t)
   Object.assign(bot, { _status: 'online' })
