@@ -411,16 +411,6 @@ describe('a template of the operator', () => {
     assert.equal((await get(relay, 'nothing/ops?app=shop')).status, 404)
   })
 
-  test('replaces that of a source, and is read again when it has changed', async () => {
-    await putTemplate(relay, 'message.liquid', '* {{ text }}')
-    await post(relay, 'message/ops', { text: 'a' })
-    await putTemplate(relay, 'message.liquid', '+ {{ text }}')
-    await post(relay, 'message/ops', { text: 'b' })
-    await putTemplate(relay, 'message.liquid', '{{ title }}\n{{ text }}')
-    await post(relay, 'message/ops', { text: 'c' })
-    assert.deepEqual(texts(relay), ['* a', '+ b', 'c'])
-  })
-
   const broken: [string, string][] = [
     ['cannot be parsed', '{% if %}{{'], ['names a filter that there is not', '{{ app | nothing }}'],
     ['loops', '{% for a in (1..9999999) %}{{ a }}{% endfor %}'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { apiKey, askAs, read, useRelay, type Reply } from '../../support/relay'
-import { post, putTemplate } from './support'
+import { post } from './support'
 
 const keys = [
   { name: 'deploys', key: 'the-key-of-the-deploys', allow: ['hooks', 'read'] },
@@ -59,12 +59,6 @@ describe('the last payload of a source', () => {
     assert.deepEqual((await last('message')).data.payload, { message: 'skipped' })
     await post(relay, 'message/ops?dry_run=1', { message: 'tried' })
     assert.deepEqual((await last('message')).data.payload, { message: 'skipped' })
-  })
-
-  test('is kept for a template of the operator as well', async () => {
-    await putTemplate(relay, 'rollout.liquid', '{{ app }}')
-    await post(relay, 'rollout/ops', { app: 'shop' })
-    assert.deepEqual((await last('rollout')).data.payload, { app: 'shop' })
   })
 
   test('is shown to its own caller, and to those that may see the deliveries of all', async () => {

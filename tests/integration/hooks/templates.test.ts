@@ -26,15 +26,6 @@ describe('a template', () => {
     assert(relay.logs.some(line => line.includes('the template "message" was saved (by the master key from 127.0.0.1)')))
   })
 
-  test('makes a source of its own', async () => {
-    assert.equal((await ask('GET', 'rollout')).status, 404)
-    await ask('PUT', 'rollout', { template: '{{ app }} is out' })
-    await post(relay, `rollout/group:${group}`, { app: 'shop' })
-    assert.deepEqual(texts(relay), ['shop is out'])
-    await ask('DELETE', 'rollout')
-    assert.equal((await post(relay, `rollout/group:${group}`, { app: 'shop' })).status, 404)
-  })
-
   test('that cannot be parsed, or has no name for a file, is refused and not written', async () => {
     const { status, msg } = await ask('PUT', 'message', { template: '{% if %}' })
     assert.equal(status, 400)

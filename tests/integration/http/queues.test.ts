@@ -15,12 +15,6 @@ async function queues(relay: StoredRelay): Promise<unknown> {
 }
 
 describe('GET /queues', () => {
-  test('is empty while nothing waits', async t => {
-    const relay = await relayWith(t)
-    await relay.post({ group_id: group, msg: 'sent' })
-    assert.deepEqual(await queues(relay), [])
-  })
-
   test('shows what waits for a message that is on its way, callers and stored ones alike', async t => {
     const relay = await relayWith(t)
     relay.simulator.fault({ fault: { kind: 'hold' } })
@@ -51,17 +45,6 @@ describe('GET /queues', () => {
       assert.deepEqual(relay.texts(), ['first', 'last'])
     })
   }
-
-  test('says why one is paused, and until when', async t => {
-    const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
-    relay.simulator.removeBot(group)
-    const { status, msg } = await relay.post({ group_id: group, msg: 'a' })
-    assert.equal(status, 502)
-    const [{ paused_until: end, reason, ...rest }] = JSON.parse(JSON.stringify(await queues(relay))) as [Record<string, unknown>]
-    assert.deepEqual(rest, { queue, bot: 'onebot:10000', target: `group:${group}`, waiting: 0, state: 'paused' })
-    assert.equal(msg, `the platform refused the message: ${String(reason)}`)
-    assert(Date.parse(String(end)) > Date.now())
-  })
 
   test('and each place that shows what waits, says why one is held, and until when', async t => {
     const relay = await relayWith(t)
@@ -128,18 +111,6 @@ describe('GET /queues', () => {
 })
 
 describe('POST /queues/<queue>/resume', () => {
-  test('ends a pause at once', async t => {
-    const relay = await relayWith(t, { config: { chatPauseAfter: 1 } })
-    relay.simulator.fault({ fault: { kind: 'not-member' } })
-    assert.equal((await relay.post({ group_id: group, msg: 'refused' })).status, 502)
-    const id = await relay.queue('stored')
-    assert.equal((await relay.post({ group_id: group, msg: 'too early' })).status, 503)
-    assert.deepEqual((await relay.ask(`${path}/resume`, 'POST')).data, { queue })
-    await relay.reaches(id, 'sent')
-    assert.equal((await relay.post({ group_id: group, msg: 'again' })).status, 200)
-    assert.deepEqual(relay.texts(), ['stored', 'again'])
-  })
-
   test('knows only queues in which something waits or that are paused', async t => {
     const relay = await relayWith(t)
     for (const name of [queue, 'x', '%00', encodeURIComponent('onebot:10000/group:')]) {
