@@ -97,11 +97,6 @@ export class Client {
       look()
     })
   }
-
-  /** Echoes of the answers so far, in order of arrival. */
-  get answered(): unknown[] {
-    return this.frames.filter(frame => 'status' in frame && !('post_type' in frame)).map(frame => frame.echo)
-  }
 }
 
 export interface RawResponse { status: number, headers: IncomingHttpHeaders, body: string }

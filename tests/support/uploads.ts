@@ -9,7 +9,7 @@ import { UploadStore } from '../../src/uploads/store'
 import { temporaryFolder } from './folder'
 import { serve } from './listen'
 
-export const boundary = 'the-boundary'
+export const boundary = 'limit'
 
 /** Everything below a directory, sorted; empty if the directory is missing. */
 export async function tree(directory: string): Promise<string[]> {
@@ -82,9 +82,9 @@ export function connect(t: TestContext, port: number) {
     }
   }
 
-  /** Sends a whole request. `length` overrides the announced length of the body. */
-  async function post(body: Buffer | string, { type = `multipart/form-data; boundary=${boundary}`, length = Buffer.byteLength(body) } = {}) {
-    socket.write(head(type, `Content-Length: ${length}`))
+  /** Sends a whole request. */
+  async function post(body: Buffer | string, type = `multipart/form-data; boundary=${boundary}`) {
+    socket.write(head(type, `Content-Length: ${Buffer.byteLength(body)}`))
     socket.write(body)
     return answer()
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { until } from '../../support/until'
+import { multipart as multipartOf } from '../../support/uploads'
 
 /** An answer as it stood on the wire. */
 export interface RawAnswer {
@@ -106,14 +107,7 @@ export function assertFailure(answer: RawAnswer, status: number, msg?: string | 
   else if (msg !== undefined) assert.equal(body.msg, msg)
 }
 
-/** A multipart body of files, in pieces around their bytes. */
-export function multipart(files: readonly (readonly [name: string, bytes: string | Buffer])[], boundary = 'limit'): Buffer {
-  return Buffer.concat([
-    ...files.flatMap(([name, bytes]) => [
-      Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="f"; filename="${name}"\r\n\r\n`),
-      Buffer.from(bytes),
-      Buffer.from('\r\n'),
-    ]),
-    Buffer.from(`--${boundary}--\r\n`),
-  ])
+/** A multipart body of files, with the boundary "limit". */
+export function multipart(files: readonly (readonly [name: string, bytes: string | Buffer])[]): Buffer {
+  return multipartOf(...files.map(([file, content]) => ({ file, content })))
 }
