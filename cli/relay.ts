@@ -149,10 +149,11 @@ function showProgress(): (done: number, total: number) => void {
 /** The advice for a message that did not arrive, or perhaps not. */
 function advise({ outcome, data }: Result, key: string): string | undefined {
   if (outcome === 'unanswered') return `it may have arrived; repeat it with --key ${key}, and it will not come twice`
-  if (outcome !== 'unsent') return
-  if (listOf(data.deliveries).length > 0) return `repeat it with --key ${key}, and it goes only where nothing has arrived`
+  const isForSeveral = listOf(data.deliveries).length > 0
   // A key for several items is used up once one of them has arrived.
-  return Number(data.success) > 0 ? 'the rest has arrived, so send only this again' : `repeat it later with --key ${key}, and it will not come twice`
+  if (!isForSeveral && Number(data.success) > 0) return 'the rest has arrived, so send only this again'
+  if (outcome !== 'unsent') return
+  return `repeat it ${isForSeveral ? `with --key ${key}, and it goes only where nothing has arrived` : `later with --key ${key}, and it will not come twice`}`
 }
 
 function printResult(result: Result, key: string, json = false): Outcome {

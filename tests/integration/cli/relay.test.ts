@@ -102,6 +102,10 @@ describe('the command line', { timeout: 120_000 }, () => {
     const shown = await cli(['status', data.delivery_id])
     assert.equal(shown.code, 1)
     assert.match(shown.stdout, /^\S+Z failed group:5 /)
+    relay.simulator.fault({ action: /upload/, fault: { kind: 'refuse' }, times: Infinity })
+    const partly = await cli(['send', 'group:5', 'yes', '-f', __filename])
+    assert.equal(partly.code, 1)
+    assert.match(partly.stderr, /^relay: refused: .*; the rest has arrived, so send only this again\n$/)
   })
 
   test('ends with 2 where nothing was sent, or no connection was made', async () => {
