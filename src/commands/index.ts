@@ -80,11 +80,6 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
   const { relay, readIncoming, inFlight, logger } = options
   const { prefix, length, callbackUrl, commands, secret, retry, timeout } = settings
   const common = parseEndpoint(callbackUrl)
-  if (!common && !commands) {
-    logger.error('commands are off: commandCallbackUrl is not an http(s) address')
-    return
-  }
-
   const lifetime = new AbortController()
   const { signal } = lifetime
   let dropped = 0
