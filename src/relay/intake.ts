@@ -35,7 +35,7 @@ export class Intake {
   async accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
     const { clock, port, deliveries, gates, recordContent } = this.context
     const { id, request, caller = null, door, deferred } = submission
-    const { bot, route } = request
+    const { route } = request
     if ((request.sendAt ?? (deferred && deferred.inMemory === undefined)) && !deliveries.isDurable) throw new RelayError('no-database')
     const delivery = createDelivery({ id, caller, door, recordContent }, this.nextSeq(), clock.wall(), request, idempotency)
     let active: Active
@@ -44,8 +44,12 @@ export class Intake {
     } catch (thrown) {
       deliveries.forget(delivery.id)
       const error = RelayError.from(thrown)
-      // A retry may use any bot. If the request asked for one that is missing, its content is not kept, so that nobody can retry it.
-      const isSure = delivery.bot !== '' || route !== undefined || (bot.platform === undefined && bot.selfId === undefined)
+      const way = currentRung(delivery.flow.route) ?? request.bot
+      const isAny = way.platform === undefined && way.selfId === undefined
+      // A retry has to use the bot that was asked for, also if that is offline now.
+      if (!isAny) delivery.bot = port.candidate(way)?.sid ?? ''
+      // Without a bot, a retry may use any: if the one that was asked for is missing, the content is not kept, so that nobody can retry it.
+      const isSure = isAny || delivery.bot !== '' || route !== undefined
       // A retry sends the texts as they are kept, through any bot.
       const kept = this.fit(request, delivery, port.find(delivery.bot) ?? { longestText: Infinity, takesFiles: true })
       // Without an outcome the request was never a delivery, and has no record.
@@ -83,8 +87,6 @@ export class Intake {
     const bot = currentRung(route) ?? request.bot
     // Scheduled times and quiet hours do not depend on the lane, which is not known yet.
     let isLater = (sendAt ?? deferred ?? route ?? gates.deferral('', delivery)) !== undefined && deliveries.isDurable
-    // Noted also if it is offline: a retry of this delivery has to use it.
-    if (bot.platform !== undefined || bot.selfId !== undefined) delivery.bot = port.candidate(bot)?.sid ?? ''
     const account = port.choose(bot, isLater)
     const items = this.fit(request, delivery, account)
     admit?.({ target, platform: account.platform }, items.length - request.items.length)
