@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import type { ParsedItem } from '../message/model'
 import { writeTarget } from '../message/target'
 import { inTime, pause } from './clock'
-import { end, failRest, isUnfinished, leave, outcomeOf, postpone, resultOf, usesUpKey, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
+import { end, failRest, isUnfinished, leave, mayHaveArrived, outcomeOf, postpone, resultOf, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
 import type { ThreadLink } from './flow'
 import { NotOwner, inThread, keepsContent, nameOfError, orStoreDown, type Journal } from './journal'
 import type { RunningOptions } from './options'
@@ -221,8 +221,8 @@ export class Deliveries {
     if (delivery.deferred) this.report(delivery)
     observer.ended(delivery, clock.wall() - delivery.createdAt)
     // An unsent result may be wrong after a change of owner: the other relay may have sent the message.
-    const isTrue = isKnown || delivery.results.every(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
-    this.notify(delivery.id, !isTrue ? new RelayError('key-unknown') : usesUpKey(delivery.results) ? undefined : rejection)
+    const isTrue = isKnown || delivery.results.every(mayHaveArrived)
+    this.notify(delivery.id, !isTrue ? new RelayError('key-unknown') : delivery.results.some(mayHaveArrived) ? undefined : rejection)
   }
 
   /** Logs the end of a deferred delivery: its answer has long been given. */
@@ -263,7 +263,7 @@ export class Deliveries {
    */
   private async endMembers({ id: digest, results: [result], flow: { members = [] } }: Delivery): Promise<void> {
     const outcome = outcomeOf(result)
-    const hasLeft = outcome === 'sent' || outcome === 'unanswered'
+    const hasLeft = mayHaveArrived(result)
     await Promise.all(members.map(async ({ id, shown }) => {
       const active = this.find(id)
       if (!active) return

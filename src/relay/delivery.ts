@@ -165,7 +165,8 @@ export function leave(delivery: Delivery, results: Results, leaving: Open): Chan
 export function end(delivery: Delivery, ended: Results): Change {
   const { open, key } = delivery
   const results = withArrived(delivery, ended)
-  return { state: finalState(results), results, open: open.filter(each => isOpen(each, results)), key: usesUpKey(results) ? key : null }
+  const isUsedUp = results.some(mayHaveArrived)
+  return { state: finalState(results), results, open: open.filter(each => isOpen(each, results)), key: isUsedUp ? key : null }
 }
 
 /**
@@ -242,9 +243,9 @@ export function goneBecause({ results }: Pick<Delivery, 'results'>): CauseId | u
   return results.map(failureOf).find(failure => failure?.about === 'chat-gone')?.causeId
 }
 
-/** Whether these results use up the request's Idempotency-Key: an item arrived, or may have. */
-export function usesUpKey(results: Results): boolean {
-  return results.some(result => result !== undefined && (result.success || result.error.outcome === 'unanswered'))
+/** Whether an item has arrived, or may have. Such an item uses up the Idempotency-Key of its request. */
+export function mayHaveArrived(result: ItemResult | undefined): boolean {
+  return ['sent', 'unanswered'].includes(outcomeOf(result))
 }
 
 /** The known IDs of a delivery's platform messages. */

@@ -4,7 +4,7 @@ import type { Account, Closure } from '../platform/port'
 import { every } from './clock'
 import { checkItems } from './compose'
 import type { Active } from './deliveries'
-import { digestOf, failRest, isOverdue, isPassing, outcomeOf, type Delivery, type Results } from './delivery'
+import { digestOf, failRest, isOverdue, isPassing, mayHaveArrived, outcomeOf, type Delivery, type Results } from './delivery'
 import { gather, joins } from './digest'
 import { nameOfError } from './journal'
 import { backlogOf, isScheduled, Lane, laneOf, readLane, stateOf, untilDue, waitingIn, type Backlog, type LaneState, type Place } from './lane'
@@ -415,9 +415,9 @@ export class Lanes {
   private async conclude(lane: Lane, place: Place, { results, failure }: SendEnd): Promise<readonly Place[]> {
     const { chats, deliveries, gates, stop, digest: { backlog } } = this.context
     const { active, active: { delivery: { id, flow, deferred } } } = place
-    const mayHaveArrived = results.some(result => ['sent', 'unanswered'].includes(outcomeOf(result)))
+    const hasLeft = results.some(mayHaveArrived)
     const members = deliveries.membersOf(active.delivery)
-    if (mayHaveArrived) {
+    if (hasLeft) {
       const isLate = ({ active, since }: Place): boolean => since !== undefined && joins(active.delivery, lane.delay)
       gates.digested(lane.name, [active, ...members].map(({ delivery }) => delivery))
       if (lane.delay && lane.places.filter(isLate).length <= backlog) lane.delay = undefined
@@ -428,7 +428,7 @@ export class Lanes {
     // A caller at the head may try for itself: only deferred deliveries close the lane.
     if (waits && last?.causeId === 'unreachable') gates.close(lane.name, { cause: last.causeId, until: null })
     if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(lane, lane.places, last.toRelayError())
-    if (members.length > 0 && !mayHaveArrived && !stop.aborted) {
+    if (members.length > 0 && !hasLeft && !stop.aborted) {
       const isOfChat = !waits && failure?.last.isAboutTarget === true
       return this.dissolve(place, !waits, isOfChat ? failure.toRelayError() : undefined)
     }

@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import type { Language } from '../lib/language'
 import type { Address, ParsedItem } from '../message/model'
 import { writeAddress } from '../message/target'
-import { outcomeOf, type Change, type Delivery, type Results } from './delivery'
+import { mayHaveArrived, outcomeOf, type Change, type Delivery, type Results } from './delivery'
 import type { RouteState, RungEnd } from './flow'
 
 /** The present rung of a route; `undefined` without a route. */
@@ -27,9 +27,8 @@ export function nextRung({ flow, mode }: Delivery, results: Results, at: number)
   const present = currentRung(route)
   const next = route?.rungs[route.index + 1]
   if (!present || !next) return
-  const mayHaveArrived = results.some(result => outcomeOf(result) === 'unanswered')
   const goesOnUnknown = route.whenUnknown === 'next' && mode === 'single'
-  if (results.some(result => result?.success) || (mayHaveArrived && !goesOnUnknown)) return
+  if (results.some(result => goesOnUnknown ? result?.success : mayHaveArrived(result))) return
   return {
     state: 'queued', target: next.target, bot: '', results: results.map(() => undefined), open: [],
     flow: { ...flow, route: { ...route, index: route.index + 1, past: [...route.past, endOf(present, results, at)] } },
