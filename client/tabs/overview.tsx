@@ -152,9 +152,9 @@ function viewHeadline({ reply: { data }, unready, accounts, closed }: Now, isUse
     ...away > 0 ? [t.offlineAccounts(away)] : [],
     ...restricted > 0 ? [t.restrictedAccounts(restricted)] : [],
     ...closed.length > 0 ? [t.closedTargets(closed.length)] : [],
-    ...standbyFor ? [t.standby(standbyFor)] : problem ? [problem] : [],
+    // With an account online, the database is what is missing.
+    ...standbyFor ? [t.standby(standbyFor)] : unready && accounts.some(({ status }) => status === 'online') ? [unready] : problem ? [problem] : [],
   ]
-  if (troubles.length === 0 && unready) troubles.push(unready)
   const isFine = troubles.length === 0
   return (
     <div class={['relay-headline', isFine ? 'good' : 'doubt']} role="status">
