@@ -557,11 +557,11 @@ class World implements Run {
     const operation = { at: this.timeline.now, id, kind, result: 'unknown' }
     account.operations.push(operation)
     process.clock.deliver(this.timeline.now, () => {
-      operation.at = this.timeline.now
       const { relay } = process.instance
       const work = kind === 'retry' ? relay.retry(id, () => undefined).then(() => 'done') : relay.withdraw(id).then(state => state ?? 'forgotten')
       void work.catch((error: unknown) => RelayError.from(error).code).then(result => {
-        operation.result = result
+        // After a wait for a reload, what was retried leaves only now.
+        Object.assign(operation, { result, at: this.timeline.now })
         this.note(`${kind} of request ${request}: ${result}`)
       })
     })
