@@ -41,9 +41,10 @@ export class KoishiPort implements Port {
     this.ends = [end, ...supports.flatMap(support => support.listen?.(ctx.root) ?? [])]
   }
 
-  /** Skips bots without an ID, because a delivery could not name them. */
+  /** An offline bot without an ID does not count, because a delivery could not name it. */
   candidate(selector: BotSelector): Account | undefined {
-    return this.best(each => isAsked(each, selector) && (each.isOnline || Boolean(each.selfId)))
+    const account = this.best(each => isAsked(each, selector))
+    return account?.isOnline || account?.selfId ? account : undefined
   }
 
   choose(selector: BotSelector, mayWait = false): Account {
@@ -89,8 +90,8 @@ export class KoishiPort implements Port {
   }
 
   /**
-   * The best matching account: those of the preferred platform first, and of these an online one. IDs are those of one platform: a message
-   * must not reach somebody else with the same number while its platform is away.
+   * The best matching account: those of the preferred platform first, of these an online one, or else one with an ID. IDs are those of one
+   * platform: a message must not reach somebody else with the same number while its platform is away.
    */
   private best(fits: (account: Account) => boolean): Account | undefined {
     let best: Account | undefined
@@ -98,7 +99,7 @@ export class KoishiPort implements Port {
     for (const account of [...this.bots.map(bot => this.accountOf(bot)), ...this.fixed]) {
       if (!fits(account)) continue
       const isPreferred = account instanceof BotAccount && this.supports[0].owns(account.bot)
-      const rank = 1 + 2 * Number(isPreferred) + Number(account.isOnline)
+      const rank = 1 + 4 * Number(isPreferred) + 2 * Number(account.isOnline) + Number(Boolean(account.selfId))
       if (rank > highest) [best, highest] = [account, rank]
     }
     return best

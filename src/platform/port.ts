@@ -8,7 +8,7 @@ import type { BotSelector, MediaItem, MentionItem, ParsedItem, ReplyItem, Target
  * scripted platform.
  */
 export interface Port {
-  /** The bot that sends now or later: the selected one, or else a OneBot bot, or else any; an online one if there is one. */
+  /** The bot that sends now or later: the selected one, or else a OneBot bot, or else any; of several an online one. */
   candidate(selector: BotSelector): Account | undefined
   /**
    * The candidate.

@@ -70,6 +70,11 @@ test('chooses for later no bot without an ID, as nobody could tell afterwards wh
   for (const selector of [{ platform: 'telegram' }, { platform: 'telegram', selfId: '1' }]) assert.throws(() => port.choose(selector, true), isUnsent(/^no bot with this platform/))
   bot.selfId = '1'
   assert.equal(port.choose({}, true).sid, 'telegram:1')
+  bot.status = Universal.Status.ONLINE
+  add('onebot', '', offline)
+  for (const mayWait of [false, true]) assert.throws(() => port.choose({}, mayWait), isUnsent(/no OneBot bot is online/), 'its groups are not those of Telegram')
+  add('onebot', '1', offline)
+  assert.equal(port.choose({}, true).sid, 'onebot:1')
 })
 
 test('gives a bot the ID that its platform knows before the login', () => {
