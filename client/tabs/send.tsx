@@ -212,13 +212,16 @@ function viewEntry(entry: Fields, { reply: { isRight, msg }, target: sole, parts
   const target = isOne ? sole : describeChat(textOf(entry.target))
   const id = textOf(entry.delivery_id)
   const failed = failuresOf(entry)
+  const results = listOf(entry.results)
+  // The setting `longText` makes several parts of a long text.
+  const names = results.length === parts.length ? parts : []
   return (
     <div>
       {failed.map(({ index, outcome, msg: why }) => {
-        const names = [isOne ? '' : target, index === undefined ? '' : parts[numberOf(index)] ?? '', wordFor(t.outcomes, textOf(outcome))]
-        return notice('bad', names.filter(Boolean).reduceRight((rest, name) => t.common.pair(name, rest), translate(textOf(why))))
+        const heads = [isOne ? '' : target, names[numberOf(index)] ?? '', wordFor(t.outcomes, textOf(outcome))]
+        return notice('bad', heads.filter(Boolean).reduceRight((rest, name) => t.common.pair(name, rest), translate(textOf(why))))
       })}
-      {failed.length > 0 && listOf(entry.results).length > failed.length && notice('info', t.send.rest(target))}
+      {failed.length > 0 && results.length > failed.length && notice('info', t.send.rest(target))}
       {failed.length === 0 && (isRight ? viewSent(entry, target) : notice('bad', t.common.failed(msg)))}
       {id && <div class="relay-row relay-records">{button(t.send.open, () => goTo('deliveries', id), { look: 'link' })}</div>}
     </div>
