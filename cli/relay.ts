@@ -149,11 +149,12 @@ function showProgress(): (done: number, total: number) => void {
 /** The advice for a message that did not arrive, or perhaps not. */
 function advise({ outcome, data }: Result, key: string): string | undefined {
   if (outcome === 'unanswered') return `it may have arrived; repeat it with --key ${key}, and it will not come twice`
-  const isForSeveral = listOf(data.deliveries).length > 0
+  const targets = listOf(data.deliveries)
+  if (outcome === 'unsent' && targets.length > 0) return `repeat it with --key ${key}, and it goes only where nothing has arrived`
   // A key for several items is used up once one of them has arrived.
-  if (!isForSeveral && Number(data.success) > 0) return 'the rest has arrived, so send only this again'
-  if (outcome !== 'unsent') return
-  return `repeat it ${isForSeveral ? `with --key ${key}, and it goes only where nothing has arrived` : `later with --key ${key}, and it will not come twice`}`
+  const hasArrived = targets.flatMap(({ results }) => listOf(results)).some(({ success }) => success === true)
+  if (hasArrived || (targets.length === 0 && Number(data.success) > 0)) return 'the rest has arrived, so send only this again'
+  if (outcome === 'unsent') return `repeat it later with --key ${key}, and it will not come twice`
 }
 
 function printResult(result: Result, key: string, json = false): Outcome {

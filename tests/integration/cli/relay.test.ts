@@ -103,9 +103,11 @@ describe('the command line', { timeout: 120_000 }, () => {
     assert.equal(shown.code, 1)
     assert.match(shown.stdout, /^\S+Z failed group:5 /)
     relay.simulator.fault({ action: /upload/, fault: { kind: 'refuse' }, times: Infinity })
-    const partly = await cli(['send', 'group:5', 'yes', '-f', __filename])
-    assert.equal(partly.code, 1)
-    assert.match(partly.stderr, /^relay: refused: .*; the rest has arrived, so send only this again\n$/)
+    for (const to of ['group:5', 'group:5,group:6']) {
+      const partly = await cli(['send', to, 'yes', '-f', __filename])
+      assert.equal(partly.code, 1)
+      assert.match(partly.stderr, /^relay: refused: .*; the rest has arrived, so send only this again\n$/)
+    }
   })
 
   test('ends with 2 where nothing was sent, or no connection was made', async () => {
