@@ -152,8 +152,8 @@ function viewHeadline({ reply: { data }, unready, accounts, closed }: Now, isUse
     ...away > 0 ? [t.offlineAccounts(away)] : [],
     ...restricted > 0 ? [t.restrictedAccounts(restricted)] : [],
     ...closed.length > 0 ? [t.closedTargets(closed.length)] : [],
-    // With an account online, the database is what is missing.
-    ...standbyFor ? [t.standby(standbyFor)] : unready && accounts.some(({ status }) => status === 'online') ? [unready] : problem ? [problem] : [],
+    // With an account that can send, the database is what is missing.
+    ...standbyFor ? [t.standby(standbyFor)] : unready && away < accounts.length ? [unready] : problem ? [problem] : [],
   ]
   const isFine = troubles.length === 0
   return (

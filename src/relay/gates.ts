@@ -62,7 +62,7 @@ interface Hold extends Readonly<Closure> {
   nextTry: number
 }
 
-/** The state of an account, as its sends show it. Times as above. */
+/** The state of an account, as its sends show it. Times are on the monotonic clock, except `since`. */
 interface Standing {
   /** The messages since the last success that never became visible. */
   vanished: { chat: string, at: number }[]
