@@ -79,7 +79,7 @@ export class Deliveries {
     } catch (cause) {
       if (cause instanceof RelayError) throw cause
       logger.warn('%s', `${delivery.id} was not accepted: the database does not answer (${nameOfError(cause)})`)
-      this.cancel(delivery)
+      void this.cancel(delivery).catch(() => undefined)
       // If another relay owns the store by now, it may send the row.
       const isUnsent = delivery.key === null && this.mayCall(active)
       throw new RelayError(isUnsent ? 'store-down' : 'key-unknown', undefined, { cause })
@@ -302,7 +302,7 @@ export class Deliveries {
     try {
       await this.options.journal.cancel(id)
     } catch (cause) {
-      this.cancel(delivery)
+      void this.cancel(delivery).catch(() => undefined)
       throw new RelayError('store-down', undefined, { cause })
     }
     this.keys.delete(key)
@@ -421,10 +421,15 @@ export class Deliveries {
     }
   }
 
-  /** Cancels a row that may be there, however long the database is away. Until then its key stays taken. */
-  private cancel({ id, key }: Delivery): void {
+  /**
+   * Cancels a row that may be there, however long the database is away. Until then its key stays taken.
+   *
+   * @throws NotOwner, or RelayError `stopping` if the stop came first
+   */
+  async cancel({ id, key }: Delivery): Promise<void> {
     this.active.delete(id)
-    void this.untilWritten(() => this.options.journal.cancel(id)).then(() => this.keys.delete(key), () => undefined)
+    await this.untilWritten(() => this.options.journal.cancel(id))
+    this.keys.delete(key)
   }
 
   private keep(active: Active): Active {

@@ -399,7 +399,8 @@ export class Lanes {
   private async dissolve({ active: { delivery }, members }: Place, isAlone: boolean, reason?: RelayError): Promise<readonly Place[]> {
     const { deliveries } = this.context
     const places = members ?? deliveries.membersOf(delivery).map((active): Place => ({ active, isSaved: true }))
-    await deliveries.withdraw(delivery).catch(() => undefined)
+    // Before a member leaves again: after a kill, the next process would send the digest beside it.
+    await deliveries.cancel(delivery).catch(() => undefined)
     for (const place of places) {
       place.isAlone = isAlone
       if (reason) await this.remove(place, { error: reason, isFinal: false })

@@ -20,7 +20,7 @@ export const rules: readonly Rule[] = [
   },
   {
     number: 2, off: 'an insert without an answer is not cancelled',
-    patches: [{ file: 'deliveries.ts', find: 'void this.untilWritten(() => this.options.journal.cancel(id))', replace: 'void Promise.resolve()' }],
+    patches: [{ file: 'deliveries.ts', find: 'await this.untilWritten(() => this.options.journal.cancel(id))', replace: 'await Promise.resolve()' }],
   },
   {
     number: 2, off: 'a late insert replaces a tombstone',
