@@ -245,7 +245,8 @@ function judgePatience(run: Run, account: Account): string[] {
   // A frozen process may find the limit over when it continues.
   if (run.plan.moments.some(({ what }) => what.kind === 'freeze')) return []
   const calls = callsOf(run, account)
-  const isLong = ({ outcome, fault }: Call): boolean => outcome === 'limited' && (fault?.limit?.after ?? 0) > longestLimit
+  // A call during which the account was logged out is open, whatever is answered later: its caller waits for it.
+  const isLong = ({ outcome, fault, leftAt }: Call): boolean => outcome === 'limited' && leftAt === undefined && (fault?.limit?.after ?? 0) > longestLimit
   const { answeredAt = Infinity } = calls.find(isLong) ?? {}
   // A message that another plugin held long enough gets its call nevertheless.
   const later = calls.filter(({ begunAt, fault }) => begunAt > answeredAt && fault?.heldFor === undefined)
