@@ -96,7 +96,7 @@ function toMedia(type: MediaItem['type'], { type: kind, data: { file, name } }: 
     return { type, link: parseLink(file), ...type === 'file' && typeof name === 'string' && name !== '' && { name: safeName(name) } }
   } catch (error) {
     // The caller's field is `file`.
-    throw new RelayError('bad-request', `${kind}: ${RelayError.from(error).message.replace(/^url\b/, 'file')}`)
+    throw new RelayError('bad-request', `${kind}: ${RelayError.from(error).message.replace(/\burl\b/, 'file')}`)
   }
 }
 

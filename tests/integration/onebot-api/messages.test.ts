@@ -63,6 +63,7 @@ describe('a message', () => {
     ['a file of this machine', '[CQ:image,file=file:///etc/passwd]', /^image: file must be/],
     ['the name of a received picture', { type: 'image', data: { file: '0123456789ABCDEF.image', url: 'http://127.0.0.1/' } }, /^image: file must be/],
     ['a link that climbs', '[CQ:video,file=http://x/%2e%2e%2f../etc/passwd]', /^video: file must not hold/],
+    ['malformed data', '[CQ:image,file=base64://?]', /^image: the base64 data in file is empty or malformed/],
     ['a picture without a file', '[CQ:image]', /^image: file is required/],
     ['a mention of nobody', '[CQ:at]', /^at: qq is required/],
     ['a mention of the account 0, which some take for everybody', '[CQ:at,qq=0]', /^0 is the ID of nobody/],
