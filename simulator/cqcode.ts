@@ -1,6 +1,8 @@
 import type { Segment } from './types'
 
-const code = /\[CQ:([A-Za-z_]+)((?:,[^,\]]+)*)\]/g
+const code = /\[CQ:([A-Za-z_]+)((?:,[^\]]+)?)\]/g
+/** Begins an attribute. Any other comma belongs to the value before it. */
+const separator = /(?<!;base64),(?=[A-Za-z_][\w-]{0,31}=)/
 
 function escapeText(text: string): string {
   return text.replace(/&/g, '&amp;').replace(/\[/g, '&#91;').replace(/\]/g, '&#93;')
@@ -34,7 +36,7 @@ export function decodeCq(text: string): Segment[] {
     pushText(text.slice(end, match.index))
     end = match.index + match[0].length
     const data: Record<string, unknown> = {}
-    for (const pair of (match[2] ?? '').split(',').slice(1)) {
+    for (const pair of (match[2] ?? '').split(separator).slice(1)) {
       const equals = pair.indexOf('=')
       if (equals > 0) data[pair.slice(0, equals)] = unescapeText(pair.slice(equals + 1))
     }

@@ -24,6 +24,9 @@ export function readSegment(segment: unknown): Segment | undefined {
   return { type: segment.type, data: isObject(segment.data) ? segment.data : {} }
 }
 
+/** Where a field of a CQ code ends. Many programs escape no commas, so one before anything but `name=` belongs to the value of its field. */
+const fieldEnd = /(?<!;base64),(?=[A-Za-z_][\w-]{0,31}=)/
+
 /**
  * Reads a string with CQ codes, one segment after the other. Text escapes its brackets, so each `[CQ:` begins a code, up to the next `]`;
  * without a `]`, the rest is text.
@@ -36,8 +39,8 @@ export function* readCodes(source: string): Generator<Segment> {
     const textEnd = end < 0 ? source.length : start
     if (textEnd > position) yield { type: 'text', data: { text: unescapeCode(source.slice(position, textEnd)) } }
     if (end < 0) return
-    const [type = '', ...fields] = source.slice(start + '[CQ:'.length, end).split(',')
-    yield { type, data: Object.fromEntries(fields.map(toEntry)) }
+    const [, type = '', fields = ''] = /^([^,]*),?([^]*)/.exec(source.slice(start + '[CQ:'.length, end)) ?? []
+    yield { type, data: Object.fromEntries(fields === '' ? [] : fields.split(fieldEnd).map(toEntry)) }
     position = end + 1
   }
 }

@@ -46,6 +46,12 @@ test('takes CQ strings apart, or not with auto_escape', async t => {
   assert.equal(simulator.ledger[1]?.text, message)
 })
 
+test('takes a comma in a CQ code that no name follows for a part of the value', async t => {
+  const { simulator, client } = await startWithClient(t)
+  await client.call('send_group_msg', { group_id: 123456, message: '[CQ:share,url=https://a/b?x=1,2,title=a,,b]' })
+  assert.deepEqual(simulator.ledger[0]?.segments, [{ type: 'share', data: { url: 'https://a/b?x=1,2', title: 'a,,b' } }])
+})
+
 test('keeps only the newest entries, calls and messages', async t => {
   const { simulator, client } = await startWithClient(t, { keep: 3 })
   for (const message of ['1', '2', '3', '4', '5']) await client.call('send_group_msg', { group_id: 123456, message })

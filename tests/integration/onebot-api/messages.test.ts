@@ -16,6 +16,7 @@ describe('a message', () => {
     ['has escaped characters', '&#91;CQ:at,qq=all&#93; &amp;', ['[CQ:at,qq=all] &']],
     ['has markup of others', '<at id="all"/> @all', ['<at id="all"/> @all']],
     ['has codes', `[CQ:at,qq=${user}] look: [CQ:image,file=${picture}]done`, [`@${user} look: [image]done`]],
+    ['has a code with a data URL', `[CQ:image,file=data:image/png;base64,${btoa('picture')},cache=0]done`, ['[image]done']],
     ['mentions everybody', '[CQ:at,qq=all]', ['@all']],
     ['has an emoji, by a word', 'a[CQ:face,id=178]b', ['a[表情]b']],
     ['is one segment', { type: 'text', data: { text: '[CQ:at,qq=all]' } }, ['[CQ:at,qq=all]']],
