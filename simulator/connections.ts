@@ -1,6 +1,9 @@
 import type { RawData, WebSocket } from 'ws'
 import type { Answer } from './answers'
 
+/** What a connection carries: calls and their answers, events, or both. */
+export type Role = 'both' | 'calls' | 'events'
+
 /** A bot's connection, forward or reverse. */
 export class Connection {
   /** The number of calls received. */
@@ -9,7 +12,7 @@ export class Connection {
   private held: string[] = []
 
   /** @param leave removes the connection from the list at once, before the closing handshake ends */
-  constructor(private readonly socket: WebSocket, private readonly leave: (connection: Connection) => void) {}
+  constructor(private readonly socket: WebSocket, readonly role: Role, private readonly leave: (connection: Connection) => void) {}
 
   /** Answers call number `call`, then sends the answers that were held until then. */
   answer(call: number, answer: Answer): void {
@@ -55,15 +58,15 @@ export class Connections {
     return this.open.size
   }
 
-  /** Registers an open socket and sends it the first frames. */
-  attach(socket: WebSocket, greeting: readonly string[]): Connection {
+  /** Registers an open socket and sends it the first frames, unless it carries no events. */
+  attach(socket: WebSocket, greeting: readonly string[], role: Role): Connection {
     const leave = (connection: Connection): void => {
       if (this.open.delete(connection)) this.listener.onChange()
     }
-    const connection = new Connection(socket, leave)
+    const connection = new Connection(socket, role, leave)
     socket.on('message', data => {
       // Ignores frames that arrive during a closing handshake.
-      if (this.open.has(connection)) this.listener.onFrame(connection, textOf(data))
+      if (this.open.has(connection) && role !== 'events') this.listener.onFrame(connection, textOf(data))
     })
     socket.on('close', () => {
       leave(connection)
@@ -71,7 +74,7 @@ export class Connections {
     // A broken frame or a reset also closes the socket, so that nothing else is needed.
     socket.on('error', () => undefined)
     this.open.add(connection)
-    for (const frame of greeting) connection.send(frame)
+    if (role !== 'calls') for (const frame of greeting) connection.send(frame)
     this.listener.onChange()
     return connection
   }
@@ -80,9 +83,9 @@ export class Connections {
     if (this.open.size > 0) this.broadcastFrame(JSON.stringify(event))
   }
 
-  /** Sends a raw frame to every bot. */
+  /** Sends a raw frame over every connection that carries events. */
   broadcastFrame(frame: string): void {
-    for (const connection of this.open) connection.send(frame)
+    for (const connection of this.open) if (connection.role !== 'calls') connection.send(frame)
   }
 
   dropAll(code?: number): void {

@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws'
+import type { Role } from './connections'
 import type { Settings } from './options'
 
 /** How long a server may take to answer the handshake before it is dialled again, in milliseconds. */
@@ -14,7 +15,7 @@ export class ReverseDialer {
     private readonly reverse: NonNullable<Settings['reverse']>,
     private readonly selfId: string,
     private readonly maxPayload: number,
-    private readonly bots: { isOffline(): boolean, onSocket(socket: WebSocket): void },
+    private readonly bots: { isOffline(): boolean, onSocket(socket: WebSocket, role: Role): void },
   ) {}
 
   start(): void {
@@ -53,7 +54,7 @@ export class ReverseDialer {
     socket.on('open', () => {
       // The simulator may have been switched offline during the handshake.
       if (this.bots.isOffline()) socket.terminate()
-      else this.bots.onSocket(socket)
+      else this.bots.onSocket(socket, 'both')
     })
     socket.on('close', () => {
       if (this.running && this.socket === socket) this.dialLater()

@@ -3,10 +3,12 @@ import { createServer, STATUS_CODES, type IncomingMessage, type Server as HttpSe
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { failed } from './answers'
+import type { Role } from './connections'
 import { refusal } from './guards'
 import type { Profile } from './profiles'
 
-const paths = new Set(['/', '/onebot/v11/ws', '/onebot/v11/ws/'])
+/** What a connection carries, by its path (OneBot 11, "WebSocket"). */
+const roles: ReadonlyMap<string, Role> = new Map([['', 'both'], ['/onebot/v11/ws', 'both'], ['/api', 'calls'], ['/event', 'events']])
 const host = '127.0.0.1'
 
 /** The configuration and handlers of the server. */
@@ -15,7 +17,7 @@ export interface ServerSetup {
   token: string | null
   /** Whether bots are refused. The page is still served. */
   isOffline(): boolean
-  onSocket(socket: WebSocket): void
+  onSocket(socket: WebSocket, role: Role): void
   onRequest(request: IncomingMessage, response: ServerResponse): void
 }
 
@@ -70,8 +72,9 @@ export class Server {
       refuse(socket, 403, problem)
       return
     }
-    if (url === null || !paths.has(url.pathname)) {
-      refuse(socket, 404, 'the WebSocket is served at /')
+    const role = url === null ? undefined : roles.get(url.pathname.replace(/\/$/, ''))
+    if (url === null || role === undefined) {
+      refuse(socket, 404, 'the WebSocket is served at /, calls alone at /api, events alone at /event')
       return
     }
     if (this.setup.isOffline()) {
@@ -85,7 +88,7 @@ export class Server {
     }
     this.webSockets.handleUpgrade(request, socket, head, webSocket => {
       if (permitted) {
-        this.setup.onSocket(webSocket)
+        this.setup.onSocket(webSocket, role)
         return
       }
       webSocket.on('error', () => undefined)

@@ -1,3 +1,5 @@
+import type { WebSocket } from 'ws'
+import type { Role } from './connections'
 import { Dispatcher } from './dispatcher'
 import { heartbeat, lifecycle } from './events'
 import { settle, type Settings, type SimulatorOptions } from './options'
@@ -7,7 +9,7 @@ import { ReverseDialer } from './reverse'
 import { Server } from './server'
 import type { SwitchedOn, SwitchName } from './switches'
 import type { Call, FaultHandle, FaultRule, LedgerEntry, Saying, Target } from './types'
-import type { Role } from './world'
+import type { Role as MemberRole } from './world'
 
 /** A OneBot 11 platform on 127.0.0.1 that behaves like a real one, keeps a ledger of the delivered messages and fails on demand. */
 export class Simulator {
@@ -30,8 +32,8 @@ export class Simulator {
     this.page = new PageServer(this.platform, () => this.endpoint)
     const { profile, connections, switches } = this.platform
     const isOffline = (): boolean => switches.isOn('offline', null)
-    const attach = (socket: Parameters<typeof connections.attach>[0]): void => {
-      connections.attach(socket, [...firstFrames, JSON.stringify(lifecycle(selfId, settings.clock()))])
+    const attach = (socket: WebSocket, role: Role): void => {
+      connections.attach(socket, [...firstFrames, JSON.stringify(lifecycle(selfId, settings.clock()))], role)
     }
     this.server = new Server({
       profile,
@@ -125,7 +127,7 @@ export class Simulator {
   }
 
   /** Sets the bot's role in a group. An admin or the owner may speak while everybody is muted. */
-  setRole(group: string, role: Role): void {
+  setRole(group: string, role: MemberRole): void {
     this.platform.world.ensureGroup(group).role = role
   }
 

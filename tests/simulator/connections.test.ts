@@ -3,6 +3,22 @@ import { test } from 'node:test'
 import { Simulator } from '../../simulator'
 import { Client, start } from './support'
 
+test('takes calls alone at /api, reports events alone at /event, and does both at /', async t => {
+  const simulator = await start(t, { token: 'secret' })
+  const [calls, events, both] = await Promise.all(['/api', '/event/', '/'].map(path => (
+    Client.connect(t, simulator.endpoint + path, { headers: { Authorization: 'Bearer secret' } })
+  )))
+  assert(calls && events && both)
+  events.post('get_status', {})
+  await simulator.until(({ connections }) => connections === 3)
+  simulator.say({ user: '10001', text: 'hello' })
+  for (const client of [events, both]) await client.frame(frame => frame.post_type === 'message')
+  for (const client of [calls, both]) assert.equal((await client.call('get_status')).status, 'ok')
+  assert.deepEqual(calls.frames.map(frame => frame.post_type), [undefined])
+  assert.deepEqual(events.frames.map(frame => frame.post_type), ['meta_event', 'message'])
+  assert.deepEqual(simulator.calls.map(({ action }) => action), ['get_status', 'get_status'])
+})
+
 test('serves the WebSocket at / and at /onebot/v11/ws and nowhere else, and takes the token as a header or in the address', async t => {
   const simulator = await start(t, { token: 'se cret' })
   await Client.connect(t, `${simulator.endpoint}/`, { headers: { Authorization: 'Bearer se cret' } })
