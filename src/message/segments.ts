@@ -24,7 +24,7 @@ export function readSegment(segment: unknown): Segment | undefined {
   return { type: segment.type, data: isObject(segment.data) ? segment.data : {} }
 }
 
-/** Where a field of a CQ code ends. Many programs escape no commas, so one before anything but `name=` belongs to the value of its field. */
+/** Where a field of a CQ code ends. Many programs do not escape commas, so a comma that no `name=` follows belongs to the value. */
 const fieldEnd = /(?<!;base64),(?=[A-Za-z_][\w-]{0,31}=)/
 
 /**

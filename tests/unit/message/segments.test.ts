@@ -18,7 +18,7 @@ describe('a string with CQ codes', () => {
     ['has a code that nothing ends', 'a [CQ:at,qq=1', ['a [CQ:at,qq=1']],
     ['has brackets that are none of a code', '[x] [cq:at]', ['[x] [cq:at]']],
     ['has a blank in the type', '[CQ: at]', [' at {}']],
-    // Mrs4s/go-cqhttp, issue 507 (pictures of Baidu); Aliyun OSS, `image/resize`; OneBot clients that write data URLs, `outbound.test.ts` of several.
+    // Mrs4s/go-cqhttp, issue 507 (pictures of Baidu); Aliyun OSS, `image/resize`; clients of OneBot that write data URLs.
     ['has a comma in a link', '[CQ:image,file=https://ss1.bdstatic.com/it/u=1071961525,4038809800&fm=26&gp=0.jpg]',
       ['image {"file":"https://ss1.bdstatic.com/it/u=1071961525,4038809800&fm=26&gp=0.jpg"}']],
     ['has commas in a link before another field', '[CQ:image,file=https://a/b?x-oss-process=image/resize,m_lfit,w_200/quality,q_80,,url=https://a/,sub_type=1]',
