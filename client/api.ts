@@ -1,5 +1,6 @@
 import { send, socket } from '@koishijs/client'
 import { watch } from 'vue'
+import { writeSize } from '../src/lib/words'
 import { fieldsOf, isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
 import { freshWord } from './random'
 import { locale } from './texts/locale'
@@ -155,7 +156,7 @@ const largestCarried = 70 * 2 ** 20
 /** The reason why a file is too large to upload. It is checked before the file is read. */
 export function whyTooLarge({ size }: File, most: number): string | undefined {
   const bound = Math.min(most, largestCarried)
-  return size > bound ? translateTo(locale.value, `a file is larger than ${bound} bytes`) : undefined
+  return size > bound ? translateTo(locale.value, `a file is larger than ${writeSize(bound)}`) : undefined
 }
 
 /** Uploads a file; `undefined` if the browser cannot read it, for example because it has changed on the disk. */

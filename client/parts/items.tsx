@@ -1,5 +1,6 @@
+import { writeSize } from '../../src/lib/words'
 import { numberOf, textOf, type Fields } from '../fields'
-import { texts, wordFor, writeSize } from '../texts'
+import { texts, wordFor } from '../texts'
 
 /** The kind of an item, with its name and size if they are known. */
 export function describeItem({ type, name, size, user_id: user }: Fields): string {

@@ -1,4 +1,5 @@
 import { defineComponent, onMounted, reactive, shallowRef, watch, type VNode } from 'vue'
+import { writeSize } from '../../src/lib/words'
 import { parsePayload } from '../admin'
 import { call, readHold, upload, whyTooLarge, type Reply } from '../api'
 import { bots } from '../contacts'
@@ -12,7 +13,7 @@ import { viewPreview } from '../parts/preview'
 import { describeChat, TargetPicker } from '../parts/target'
 import { freshWord } from '../random'
 import { about, goTo } from '../state'
-import { describeHold, texts, translate, wordFor, writeSize } from '../texts'
+import { describeHold, texts, translate, wordFor } from '../texts'
 
 /** A file to send. */
 interface Attachment {

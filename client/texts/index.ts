@@ -91,9 +91,3 @@ export function describeHold(hold: Hold): string {
   if (cause === 'quiet' || cause === 'digest') return t[cause](writeMoment(until))
   return t[cause === 'paused' ? cause : 'held'](explainHold(hold), until && writeMoment(until))
 }
-
-/** A size, rounded for reading. */
-export function writeSize(bytes: number): string {
-  const [unit, divisor] = bytes < 1000 ? ['B', 1] : bytes < 1e6 ? ['kB', 1000] : ['MB', 1e6]
-  return `${writeNumber(bytes / divisor, 1)} ${unit}`
-}

@@ -3,6 +3,7 @@ import { PostEnded, networkReason, postJson, type Endpoint } from '../lib/endpoi
 import { excessOfJson, parseJson } from '../lib/json'
 import { isObject, type JsonObject } from '../lib/shape'
 import { signatureHeaders } from '../lib/webhook-signature'
+import { writeSize } from '../lib/words'
 
 /** The longest accepted answer, in bytes after decompression. */
 const maxAnswer = 1024 * 1024
@@ -99,7 +100,7 @@ async function readBody({ body }: Response): Promise<Buffer> {
   const stream: AsyncIterable<Uint8Array> | readonly Uint8Array[] = body ?? []
   for await (const chunk of stream) {
     size += chunk.byteLength
-    if (size > maxAnswer) throw new CallbackError(`an answer of more than ${maxAnswer} bytes`)
+    if (size > maxAnswer) throw new CallbackError(`an answer of more than ${writeSize(maxAnswer)}`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

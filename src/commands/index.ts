@@ -10,7 +10,7 @@ import { Limiter, OverloadError } from './limiter'
 import { describePlace, printable } from '../lib/log'
 import type { JsonObject } from '../lib/shape'
 import type { BotSelector, Reply, Target } from '../message/model'
-import { parseReply } from '../message/parse'
+import { foundInstead, parseReply, replyFields } from '../message/parse'
 import { resultOf } from '../relay/delivery'
 import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, type CommandPost, postCommand } from './callback'
@@ -119,7 +119,9 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
 
   const ask = async (id: string, endpoint: Endpoint, body: CommandBody): Promise<Reply | undefined> => {
     const response = await post(id, endpoint, body)
-    if (response && !('reply' in response || 'messages' in response)) throw new CallbackError('the answer has neither reply nor messages')
+    if (response && !('reply' in response || 'messages' in response)) {
+      throw new CallbackError(`the answer has neither reply nor messages${foundInstead(response, replyFields)}`)
+    }
     const reply = response && parseReply(response)
     const [first] = reply?.items ?? []
     if (first instanceof RelayError && reply?.items.every(item => item instanceof RelayError)) {

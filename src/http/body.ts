@@ -5,6 +5,7 @@ import { demand, RelayError } from '../errors'
 import { onAbort } from '../lib/async'
 import { excessOfJson, parseJson } from '../lib/json'
 import { isObject, withoutNull, type JsonObject } from '../lib/shape'
+import { writeSize } from '../lib/words'
 
 /** A request whose body can be read. */
 export interface Received {
@@ -180,5 +181,5 @@ export function discardBody(request: IncomingMessage, { maxSize = 64 * 1024 * 10
 }
 
 function tooLarge(maxSize: number, advice?: string): RelayError {
-  return new RelayError('too-large', `the request body is larger than ${maxSize} bytes${advice === undefined ? '' : `: ${advice}`}`)
+  return new RelayError('too-large', `the request body is larger than ${writeSize(maxSize)}${advice === undefined ? '' : `: ${advice}`}`)
 }

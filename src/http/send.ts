@@ -1,7 +1,7 @@
 import { RelayError } from '../errors'
 import { parseDestinations } from '../message/target'
 import type { BotSelector, Content, ParsedItem, TargetNames } from '../message/model'
-import { ignoredFields, parseContent, parseSelector, printNames } from '../message/parse'
+import { ignoredFields, parseContent, parseSelector, printNames, tellFound } from '../message/parse'
 import { parseFileName } from '../uploads/multipart'
 import { receiveFile, receiveForm, type ReceivedPart, type ReceiveLimits } from '../uploads/receive'
 import type { UploadStore } from '../uploads/store'
@@ -95,7 +95,7 @@ async function parseBody(exchange: Exchange, files: string[], { uploads, limits 
     files.push(...parts.flatMap(part => 'id' in part ? part.id : []))
     const isTiming = (part: ReceivedPart): part is Extract<ReceivedPart, { name: string }> => 'name' in part && timingFields.includes(part.name)
     const timings = Object.fromEntries(parts.filter(isTiming).map(part => [part.name, decodeText(part.text, part.type, asFile).trim()]))
-    const items = itemsOfForm(parts.filter(part => !isTiming(part)), asked)
+    const items = itemsOfForm(parts.filter(part => !isTiming(part)), asked, printNames(skipped))
     return { content: { mode: 'batch', items, longText: 'file', ...timing, ...readTiming(new URLSearchParams(timings)) }, bot: {}, ignored: printNames(skipped) }
   }
   const kind = asked ?? (name === undefined ? kindOfBody(mediaType) : kindOfName(name))
@@ -127,9 +127,12 @@ function demandText(text: string): string {
   return text
 }
 
-/** @param asked the kind of the parts with a file name, if the query gives one */
-function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefined): ParsedItem[] {
-  if (parts.length === 0) throw new RelayError('bad-request', 'there is nothing to send: no part is named msg or text, and none is a file')
+/**
+ * @param asked the kind of the parts with a file name, if the query gives one
+ * @param skipped the names of the other parts
+ */
+function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefined, skipped: readonly string[]): ParsedItem[] {
+  if (parts.length === 0) throw new RelayError('bad-request', `there is nothing to send, no part is named msg or text, and none is a file${tellFound(skipped)}`)
   // Some programs send the field of the text even if it is empty.
   const full = parts.filter(part => !('text' in part) || part.text.length > 0)
   const items = (full.length > 0 ? full : parts).map(part => itemOfPart(part, asked))

@@ -27,6 +27,12 @@ export function matchesGlob(pattern: string, text: string): boolean {
   return text.length - end.length >= at && text.endsWith(end)
 }
 
+/** A size for people, rounded down: `20 MB`, `19.5 KB`, `100 bytes`. As in the settings, MB means 1024 × 1024 bytes. */
+export function writeSize(bytes: number): string {
+  const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), 3)
+  return `${Math.floor(bytes / 1024 ** power * 10) / 10} ${['bytes', 'KB', 'MB', 'GB'][power] ?? ''}`
+}
+
 /** Whether a setting holds a value: null and blank text count as absent. */
 export function isSet<T>(value: T): value is NonNullable<T> {
   return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')

@@ -1,7 +1,7 @@
 import { demand, isErrorCode, RelayError } from '../errors'
 import { safeName } from '../lib/file-name'
 import { printable } from '../lib/log'
-import { isObject, type JsonObject } from '../lib/shape'
+import { fieldsOf, isObject, toText, type JsonObject } from '../lib/shape'
 import { isSet } from '../lib/words'
 import { parseLink, writeLink } from './link'
 import {
@@ -59,7 +59,7 @@ export function parseContent(body: unknown): Content {
 export function parseTo(body: unknown, names: TargetNames = new Map()): Destinations {
   const { bot, target, to } = parseRoute(body)
   if (to === '') {
-    demand(target !== undefined, 'to, group_id or user_id is required')
+    demand(target !== undefined, `to, group_id or user_id is required${foundInstead(fieldsOf(body), knownFields(fieldsOf(body)))}`)
     return { list: [{ target, bot, asked: writeTarget(target) }], isList: false }
   }
   demand(!target, 'give to, group_id or user_id, only one of them')
@@ -95,7 +95,7 @@ function parseRoute(body: unknown): { bot: BotSelector, target: Target | undefin
   }
 }
 
-/** The fields of an item of each type, besides `type`. */
+/** The fields of an item of each type, besides `type`; the first is required. */
 const ownFields: ReadonlyMap<unknown, readonly string[]> = new Map(Object.entries({
   text: ['msg'], image: ['url'], file: ['url', 'name'], video: ['url'], audio: ['url'], at: ['user_id'], reply: ['message_id'],
 } satisfies Record<Item['type'], string[]>))
@@ -105,9 +105,14 @@ const itemFields: ReadonlySet<string> = new Set(['type'])
 const batchFields: ReadonlySet<string> = new Set(['to', 'group_id', 'user_id', 'platform', 'self_id', 'expires_in', 'messages', ...wishFields])
 const singleFields: ReadonlySet<string> = new Set([...batchFields, 'type', 'at', 'reply_to'])
 
+/** The fields of a callback's answer. */
+export const replyFields: ReadonlySet<string> = new Set(['reply', 'messages', 'group_id', 'user_id'])
+
 /** The most names of ignored fields that are reported, and their greatest length in characters. */
 const maxIgnored = 20
 const longestIgnored = 64
+/** How many fields the error about a missing one names. */
+const mostFound = 5
 
 /**
  * The names of fields without a meaning in a valid request, such as `expire_in`, the `msg` of a picture, or `messages[3].caption` in an
@@ -115,14 +120,33 @@ const longestIgnored = 64
  */
 export function ignoredFields(body: unknown): string[] {
   if (!isObject(body)) return []
+  const names = unknownFields(body, knownFields(body))
   const { messages } = body
-  if (!Array.isArray(messages)) return unknownFields(body, singleFields)
-  const names = unknownFields(body, batchFields)
+  if (!Array.isArray(messages)) return names
   for (const [index, item] of messages.entries()) {
     if (names.length >= maxIgnored) break
     if (isObject(item)) names.push(...unknownFields(item, itemFields, `messages[${index}].`))
   }
   return names.slice(0, maxIgnored)
+}
+
+function knownFields({ messages }: JsonObject): ReadonlySet<string> {
+  return Array.isArray(messages) ? batchFields : singleFields
+}
+
+/**
+ * The fields without a meaning, for the error about a missing one: callers know other interfaces, where `msg` is `text` and `group_id` is
+ * `chat_id`. Which of the fields was meant is left to the caller.
+ *
+ * @param known as for `unknownFields`
+ */
+export function foundInstead(object: JsonObject, known: ReadonlySet<string>): string {
+  return tellFound(unknownFields(object, known))
+}
+
+/** As {@link foundInstead}, with the names themselves. */
+export function tellFound(names: readonly string[]): string {
+  return names.length > 0 ? `: found ${names.slice(0, mostFound).map(name => JSON.stringify(name)).join(', ')} instead` : ''
 }
 
 /** @param known the known fields; if `type` is one of them, the fields of that type are known, too */
@@ -257,7 +281,10 @@ function readMode(value: unknown): ThreadMode {
  */
 export function parseId(fields: JsonObject, name: string): string | undefined {
   const value = fields[name] ?? ''
-  if (value === '') return
+  return value === '' ? undefined : readId(value, name)
+}
+
+function readId(value: unknown, name: string): string {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
   demand(typeof value === 'string', `${name} must be a string or a whole number, one of more than 15 digits a string`)
   demand(value.length <= maxIdLength && value.trim() !== '' && !control.test(value), `${name} is not an ID: it must be one line of 1 to ${maxIdLength} characters`)
@@ -302,7 +329,6 @@ function parseItemSafely(value: unknown): ParsedItem {
 
 /** Reads a picture, video, voice message or file. */
 const media = (type: MediaItem['type']) => ({ url }: JsonObject): Item => {
-  demand(url !== undefined && url !== null && url !== '', `url is required for type ${type}`)
   demand(typeof url === 'string', 'url must be a string')
   return { type, link: parseLink(url) }
 }
@@ -310,7 +336,6 @@ const media = (type: MediaItem['type']) => ({ url }: JsonObject): Item => {
 /** Reads an item of each type from its fields. */
 const readers: ReadonlyMap<unknown, (fields: JsonObject) => Item> = new Map(Object.entries({
   text({ msg }) {
-    demand(msg !== undefined && msg !== null, 'msg is required for type text')
     demand(typeof msg === 'string', 'msg must be a string')
     demand(msg.trim() !== '', 'msg must not be blank')
     // UTF-8 has no lone surrogates: the history of the platform would show U+FFFD.
@@ -320,16 +345,8 @@ const readers: ReadonlyMap<unknown, (fields: JsonObject) => Item> = new Map(Obje
   file: fields => ({ ...media('file')(fields), ...readName(fields) }),
   video: media('video'),
   audio: media('audio'),
-  at(fields) {
-    const userId = parseId(fields, 'user_id')
-    demand(userId !== undefined, `user_id is required for type at: an ID, or "${everybody}" for everybody`)
-    return { type: 'at', userId: parseMentioned(userId) }
-  },
-  reply(fields) {
-    const messageId = parseId(fields, 'message_id')
-    demand(messageId !== undefined, 'message_id is required for type reply')
-    return { type: 'reply', messageId }
-  },
+  at: ({ user_id: userId }) => ({ type: 'at', userId: parseMentioned(readId(userId, 'user_id')) }),
+  reply: ({ message_id: messageId }) => ({ type: 'reply', messageId: readId(messageId, 'message_id') }),
 } satisfies Record<Item['type'], (fields: JsonObject) => Item>))
 
 /** @param isAlone whether the item is a single message: then it cannot be a mention or reply */
@@ -337,6 +354,10 @@ function parseItem(fields: JsonObject, isAlone: boolean): Item {
   const type = fields.type ?? 'text'
   const read = isAlone && (type === 'at' || type === 'reply') ? undefined : readers.get(type)
   demand(read !== undefined, 'type must be text, image, file, video or audio; inside messages, at and reply are allowed as well')
+  const [needed = ''] = ownFields.get(type) ?? []
+  if ((fields[needed] ?? '') === '') {
+    throw new RelayError('bad-request', `${needed} is required for type ${toText(type)}${foundInstead(fields, isAlone ? singleFields : itemFields)}`)
+  }
   return read(fields)
 }
 

@@ -98,7 +98,7 @@ function noSuchTarget(word: string): RelayError {
 }
 
 function tooMany(): RelayError {
-  return new RelayError('bad-request', `to has more than ${maxTargets} targets: send several requests`)
+  return new RelayError('bad-request', `more than ${maxTargets} targets: send several requests`)
 }
 
 /** @throws RelayError `no-such-target` if no way is left; `bad-request` if the request names a bot */
@@ -143,7 +143,7 @@ export function chatOf(name: string, names: TargetNames): Address | undefined {
 /** Combines the bot of a request with the bot of its target. */
 function agree(asked: BotSelector, platform = asked.platform, selfId = asked.selfId): BotSelector {
   if ((asked.platform ?? platform) !== platform || (asked.selfId ?? selfId) !== selfId) {
-    throw new RelayError('bad-request', 'to names one bot, and platform or self_id another bot: leave out platform and self_id')
+    throw new RelayError('bad-request', 'the target names one bot, and platform or self_id another bot: leave out platform and self_id')
   }
   return { ...platform !== undefined && { platform }, ...selfId !== undefined && { selfId } }
 }

@@ -1,7 +1,9 @@
 import type { Bot, Context, Logger, Session } from 'koishi'
-import { RelayError } from '../errors'
+import { demand, RelayError } from '../errors'
 import { unwrap } from '../lib/koishi'
+import { printable } from '../lib/log'
 import type { Item, ParsedItem, Target } from '../message/model'
+import { writeTarget } from '../message/target'
 import type { IncomingSupport } from './incoming'
 import type { Account, Health, LoadedItem, Message, Port } from './port'
 import type { Presence } from './presence'
@@ -83,6 +85,18 @@ export abstract class BotAccount implements Account {
   /** Handles the session of a platform's event. During a reload, both relays hand it over. */
   hear?(session: Session, onChat: ChatListener): void
 }
+
+/**
+ * Checks the ID of a target. The error names the target as a whole, because few callers write the ID in a field of its own.
+ *
+ * @throws RelayError `bad-request`
+ */
+export function demandId(target: Target, isFit: boolean, rule: string): asserts isFit {
+  demand(isFit, `${printable(writeTarget(target).slice(0, longestNamed))}: ${rule}`)
+}
+
+/** How much of a malformed target an error tells, in characters. */
+const longestNamed = 72
 
 /**
  * Replaces items that the platform cannot send by a `bad-request`.

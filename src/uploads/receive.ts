@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/async'
+import { writeSize } from '../lib/words'
 import { parseForm } from './multipart'
 import type { UploadStore } from './store'
 import type { FileLimits, Upload } from './upload'
@@ -50,7 +51,7 @@ export async function receiveForm(
         content.on('data', (bytes: Buffer) => {
           chunks.push(bytes)
           textSize += bytes.length
-          if (textSize > limits.maxTextSize) body.destroy(new RelayError('too-large', `more than ${limits.maxTextSize} bytes of text`))
+          if (textSize > limits.maxTextSize) body.destroy(new RelayError('too-large', `more than ${writeSize(limits.maxTextSize)} of text`))
         })
       } else if (fileName !== undefined) {
         taken.push({ name, type })

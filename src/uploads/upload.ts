@@ -7,6 +7,7 @@ import { v4 } from 'uuid'
 import { RelayError } from '../errors'
 import { safeName } from '../lib/file-name'
 import { moveFile } from '../lib/whole-file'
+import { writeSize } from '../lib/words'
 import { isAllowed, temporaryName } from './names'
 
 /** The limits for each file of an upload. */
@@ -48,7 +49,7 @@ export class Upload {
     content?.on('data', (bytes: Buffer) => {
       size += bytes.length
       this.size += bytes.length
-      if (size > maxFileSize) stream.destroy(new RelayError('too-large', `a file is larger than ${maxFileSize} bytes: the setting maxUploadSize allows no more`))
+      if (size > maxFileSize) stream.destroy(new RelayError('too-large', `a file is larger than ${writeSize(maxFileSize)}: the setting maxUploadSize allows no more`))
     })
     return stream
   }

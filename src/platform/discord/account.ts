@@ -5,7 +5,7 @@ import { digest } from '../../lib/crypto'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
-import { BotAccount, checkEach, type PlatformSupport } from '../account'
+import { BotAccount, checkEach, demandId, type PlatformSupport } from '../account'
 import { toPage } from '../history'
 import type { IncomingSupport } from '../incoming'
 import { onlyPart, WebMessage, type Call, type Channel } from '../message'
@@ -79,8 +79,8 @@ class DiscordAccount extends BotAccount {
   /** When the rate limits of channels end. */
   private readonly rests = new LRUCache<string, Promise<unknown>>({ max: 5_000 })
 
-  check({ kind, id }: Target, items: readonly ParsedItem[]): ParsedItem[] {
-    demand(isSnowflake(id), `the ID of a ${kind === 'group' ? 'channel' : 'user'} ${rule}`)
+  check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
+    demandId(target, isSnowflake(target.id), `the ID of a ${target.kind === 'group' ? 'channel' : 'user'} ${rule}`)
     return checkEach(items, item => {
       if (item.type === 'at') demand(item.userId === null || isSnowflake(item.userId), `the ID of a mention ${rule}`)
       return item.type === 'reply' && !isSnowflake(item.messageId) ? `the ID of the message to reply to ${rule}` : undefined

@@ -5,7 +5,7 @@ import { parseJson } from '../../lib/json'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, isObject, objectsIn, toText, type JsonObject } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
-import { BotAccount, checkEach, type PlatformSupport } from '../account'
+import { BotAccount, checkEach, demandId, type PlatformSupport } from '../account'
 import { toMention, type IncomingSupport } from '../incoming'
 import { onlyPart, WebMessage, type Call, type Channel } from '../message'
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
@@ -78,7 +78,7 @@ class LarkAccount extends BotAccount {
 
   check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
     const forms = target.kind === 'group' ? 'oc_… of a group' : 'ou_…, on_…, user ID or e-mail address of a user'
-    demand(readPlace(target) !== undefined, `this is not the ${forms}, with :om_… of the first message for a topic`)
+    demandId(target, readPlace(target) !== undefined, `this is not the ${forms}, with :om_… of the first message for a topic`)
     return checkEach(items, item => {
       if (item.type === 'at') {
         const isUser = item.userId === null || /^(?!all$)[\w.-]{1,100}$/i.test(item.userId)

@@ -2,7 +2,7 @@ import type { h, Session } from 'koishi'
 import { demand } from '../../errors'
 import { toText, type JsonObject } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
-import { BotAccount, type ChatListener, type PlatformSupport } from '../account'
+import { BotAccount, demandId, type ChatListener, type PlatformSupport } from '../account'
 import { classifyThrown, throwClassified } from '../failure'
 import { Reported } from '../history'
 import { announce, send, type Call, type Prepared } from '../message'
@@ -32,7 +32,6 @@ export const oneBot: PlatformSupport = {
 }
 
 const number = /^[1-9][0-9]{0,19}$/
-const rule = 'must be a number, as OneBot has it'
 
 /** An account whose bot speaks OneBot 11. */
 class OneBotAccount extends BotAccount {
@@ -54,10 +53,10 @@ class OneBotAccount extends BotAccount {
     void this.notices.hear(event, (target, closure) => onChat(this.sid, target, closure))
   }
 
-  check({ kind, id }: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
-    demand(number.test(id), `${kind === 'group' ? 'group_id' : 'user_id'} ${rule}`)
+  check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
+    demandId(target, number.test(target.id), `a QQ ${target.kind === 'group' ? 'group ' : ''}number has 1 to 20 digits, and does not begin with 0`)
     // Some implementations take an ID that becomes zero for everybody, and not every key may mention everybody.
-    for (const item of items) if ('userId' in item && item.userId !== null) demand(number.test(item.userId), `the ID of a mention ${rule}`)
+    for (const item of items) if ('userId' in item && item.userId !== null) demand(number.test(item.userId), 'the ID of a mention must be a number, as OneBot has it')
     return items
   }
 

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { demand } from '../../errors'
 import { fieldsOf } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
-import { BotAccount, checkEach, isUser, type PlatformSupport } from '../account'
+import { BotAccount, checkEach, demandId, isUser, type PlatformSupport } from '../account'
 import { classifyThrown, throwClassified } from '../failure'
 import { send, type Prepared } from '../message'
 import { announceSend, createSession, encode, encoderOf, partlyArrived, toElement, type SendSession } from '../outgoing'
@@ -54,7 +54,7 @@ class AdapterAccount extends BotAccount {
     const { adapter } = this
     const { kind, id } = target
     const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
-    demand(!leadsElsewhere, `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}`)
+    demandId(target, !leadsElsewhere, `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}`)
     const closed = this.whyClosed(target)
     demand(closed === undefined, closed ?? '')
     return checkEach(items, item => {

@@ -4,7 +4,7 @@ import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import { divideText } from '../../lib/words'
 import type { CauseId } from '../../message/causes'
 import type { ParsedItem, Target } from '../../message/model'
-import { BotAccount, checkEach, type PlatformSupport } from '../account'
+import { BotAccount, checkEach, demandId, type PlatformSupport } from '../account'
 import { elementsText, type IncomingSupport } from '../incoming'
 import { onlyPart, WebMessage, type Call, type Channel } from '../message'
 import type { LoadedItem, LoadedMedia, Message, Receipt } from '../port'
@@ -64,7 +64,7 @@ class TelegramAccount extends BotAccount {
 
   check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
     const chat = readChat(target)
-    demand(chat !== undefined, chatRules[target.kind])
+    demandId(target, chat !== undefined, chatRules[target.kind])
     return checkEach(items, item => {
       if (item.type === 'at') {
         if (item.userId === null) return 'Telegram cannot mention everybody'

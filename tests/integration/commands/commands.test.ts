@@ -138,7 +138,7 @@ describe('an answer', () => {
   const silences: [content: string, line: string][] = [
     ['', 'info no reply'],
     ['{"reply":"","messages":[]}', 'info no reply'],
-    ['{"msg":"secret"}', 'warn no reply: the answer has neither reply nor messages'],
+    ['{"msg":"secret"}', 'warn no reply: the answer has neither reply nor messages: found "msg" instead'],
     ['{"reply":"secret","group_id":{}}', 'warn no reply: group_id must be a string or a whole number, one of more than 15 digits a string (bad-request)'],
     ['{"messages":[{"type":"image"},{}]}', 'warn no reply: every item of messages is wrong, the first: url is required for type image'],
   ]

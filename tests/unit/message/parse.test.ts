@@ -42,6 +42,35 @@ describe('a request', () => {
     [{ group_id: '1', msg: 'x', messages: false }, /messages must be an array/], [{ group_id: '1', messages: [] }, /empty/],
     [{ group_id: '1', msg: 'x', platform: 5 }, /platform/],
   ]
+  /**
+   * Fields as other programs have them: `message` for OneBot and `content` for Discord in server/notification-providers/onebot.js and
+   * discord.js of louislam/uptime-kuma; `chat_id` and `text` for Telegram in status_ex/slash.sh of cyberomanov/status; `target` in
+   * mirai-api-http.
+   */
+  const misnamed: [unknown, string][] = [
+    ...['message', 'text', 'content', 'Msg'].map((name): [unknown, string] => (
+      [{ group_id: '1', [name]: 'x', expires_in: 5 }, `msg is required for type text: found "${name}" instead`])),
+    [{ group_id: '1', msg: '', text: 'x', kind: 'image' }, 'msg is required for type text: found "text", "kind" instead'],
+    [{ group_id: '1', message: [{ type: 'text', data: { text: 'x' } }] }, 'msg is required for type text: found "message" instead'],
+    ...['groupId', 'to_group', 'chat_id', 'target'].map((name): [unknown, string] => (
+      [{ [name]: '1', msg: 'x' }, `to, group_id or user_id is required: found "${name}" instead`])),
+    [{ groupId: '1', messages: [{ message: 'x' }] }, 'to, group_id or user_id is required: found "groupId" instead'],
+    ...['image', 'file', 'link', 'photo', 'msg'].map((name): [unknown, string] => (
+      [{ group_id: '1', type: 'image', [name]: 'https://example.com/a.png' }, `url is required for type image: found "${name}" instead`])),
+    [{ group_id: '1', a: 1, b: 2, c: 3, d: null, e: '', f: 4, g: 5, h: 6 }, 'msg is required for type text: found "a", "b", "c", "f", "g" instead'],
+    [{ 'group_id': '1', '\u202ea\n': 1 }, 'msg is required for type text: found "\ufffda\ufffd" instead'],
+  ]
+  test('is refused with the fields that it has in place of a missing one', () => {
+    for (const [body, msg] of misnamed) assert.throws(() => parseRequest(body), { message: msg }, JSON.stringify(body))
+    const { items } = parseRequest({ group_id: '1', messages: [{ text: 'x' }, { type: 'image', file: 'x' }, { type: 'at', qq: '1' }, { type: 'reply', id: 5 }] })
+    assert.deepEqual(items.map(item => item instanceof RelayError && item.message), [
+      'msg is required for type text: found "text" instead', 'url is required for type image: found "file" instead',
+      'user_id is required for type at: found "qq" instead', 'message_id is required for type reply: found "id" instead',
+    ])
+    const reply = parseReply({ messages: [{ type: 'text', data: { text: 'x' } }] })
+    assert.deepEqual(reply?.items.map(item => item instanceof RelayError && item.message), ['msg is required for type text: found "data" instead'])
+  })
+
   test('is refused where it is malformed', () => {
     for (const [body, pattern] of wrong) assert.throws(() => parseRequest(body), isRefused(pattern), JSON.stringify(body))
   })
