@@ -142,7 +142,7 @@ export function apply(ctx: Context, config: Config): void {
     ...queueRoutes(relay),
     contactsRoute(relay.inquiries),
     ...hookRoutes({
-      sender, sources, templates, names, logger, limits, language, payloads: new LastPayloads(settings.recordContent !== 'none'),
+      access, sender, sources, templates, names, logger, limits, language, payloads: new LastPayloads(settings.recordContent !== 'none'),
     }),
     ...adminRoutes({ access, fixedKeys, madeKeys, targets, names, relay }),
     ...oneBotRoutes({ sender, limits, relay }),

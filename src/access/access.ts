@@ -73,16 +73,26 @@ export class Access {
   identify(candidates: readonly Buffer[], address: string | undefined, now = Date.now()): Caller {
     let reason = candidates.length > 0 ? 'wrong API key' : 'no API key'
     for (const candidate of candidates) {
-      const given = sha256(candidate)
-      let key: Key | undefined
-      // Compares every digest, so that the time reveals nothing about them.
-      for (const [place, digest] of this.digests.entries()) if (timingSafeEqual(given, digest)) key = this.keys[place]
+      const key = this.find(candidate)
       if (!key) continue
       const refusal = whyRefused(key, address, now)
       if (refusal === undefined) return key.caller
       reason = refusal
     }
     throw this.refuse(candidates.length > 0, reason)
+  }
+
+  /** Whether a text is a key, even one that is refused. */
+  knows(text: string): boolean {
+    return this.find(text) !== undefined
+  }
+
+  private find(candidate: Buffer | string): Key | undefined {
+    const given = sha256(candidate)
+    let key: Key | undefined
+    // Compares every digest, so that the time reveals nothing about them.
+    for (const [place, digest] of this.digests.entries()) if (timingSafeEqual(given, digest)) key = this.keys[place]
+    return key
   }
 
   /**

@@ -7,6 +7,7 @@ import { decodeText } from '../http/media-type'
 import type { Exchange } from '../http/routes'
 import { isObject, type JsonObject } from '../lib/shape'
 import { parseForm } from '../uploads/multipart'
+import { isKeyField, keysInPath, maxKeys, type HookAddress } from './address'
 import { header } from './fields'
 import type { HookRequest, Source } from './source'
 
@@ -18,20 +19,37 @@ const maxValues = 250_000
 /** The query parameters of the relay itself. They are not part of the payload. */
 const ownParameters = ['key', 'access_token', 'events', 'branch', 'status', 'lang', 'dry_run', 'fail', 'expires_in']
 
+/** The parameters with the key that every source has. */
+const relayKeys = ['key', 'access_token']
+
 /** Fields whose JSON is the payload, if a form has no other field. */
 const wrappers: ReadonlySet<string> = new Set(['payload', 'payload_json', 'data'])
 
 /**
- * Reads the payload of a request.
+ * Reads the payload of a request, without its keys.
  *
+ * @param texts the texts in the path, which count if there is no body
  * @throws RelayError `invalid-json`, `bad-request`
  */
-export async function parseHook(exchange: Exchange, raw: Buffer, source: Source): Promise<HookRequest> {
+export async function parseHook(
+  exchange: Exchange, raw: Buffer, source: Source, texts: Readonly<Record<string, string>> = {},
+): Promise<HookRequest> {
   const { method, headers } = exchange.request
-  const query = new URLSearchParams(exchange.query)
-  for (const name of ownParameters) query.delete(name)
-  const payload = method === 'POST' ? await parsePayload(raw, headers['content-type'] ?? '', source.textFields, query) : Object.fromEntries(query)
-  return { headers, query, raw, payload }
+  const isKey = (name: string): boolean => source.takesTail === true && isKeyField(name)
+  const known = [...exchange.query].filter(([name]) => !ownParameters.includes(name) && !isKey(name))
+  const query = new URLSearchParams([...raw.length === 0 ? Object.entries(texts) : [], ...known])
+  const payload = method === 'GET' ? Object.fromEntries(query) : await parsePayload(raw, headers['content-type'] ?? '', source.textFields, query)
+  return { headers, query, raw, payload: Object.fromEntries(Object.entries(payload).filter(([name]) => !isKey(name))) }
+}
+
+/** The keys in the fields of a body that has not been authenticated; none if it cannot be read. */
+export async function keysInBody({ request: { headers } }: Exchange, raw: Buffer, { textFields }: Source): Promise<Buffer[]> {
+  const payload = await parsePayload(raw, headers['content-type'] ?? '', textFields, new URLSearchParams()).catch((error: unknown) => {
+    if (error instanceof RelayError) return {}
+    throw error
+  })
+  const given = Object.entries(payload).flatMap(([name, value]) => isKeyField(name) ? value : [])
+  return given.slice(0, maxKeys).flatMap(value => typeof value === 'string' && value !== '' ? [Buffer.from(value)] : [])
 }
 
 /** @param textFields `Source.textFields`; absent if the body cannot be plain text */
@@ -46,7 +64,7 @@ async function parsePayload(
   if (isForm && !looksLikeJson && raw.includes('=')) {
     const form = unwrap(parseFields(decodeText(raw, type)))
     // curl declares every body a form, even `disk=95%`.
-    const isOne = textFields?.some(name => name in form || query.has(name)) ?? true
+    const isOne = !textFields || textFields.some(name => name in form || query.has(name)) || Object.keys(form).some(isKeyField)
     if (isOne) return form
   }
   // The service "generic" of shoutrrr declares plain text as JSON unless it has a template: pkg/services/generic of containrrr/shoutrrr.
@@ -100,16 +118,27 @@ function unwrap(form: JsonObject): JsonObject {
 }
 
 /**
- * The keys of a request, from all places where senders can put one: the headers of the relay, the password of Basic (RFC 7617, with any
- * user name), `key` or `access_token` in the query, and the key header of the source.
+ * The keys of a request, from all places outside its body where senders can put one: the headers of the relay, the password of Basic
+ * (RFC 7617, with any user name), the key header of the source, and the path and the parameters of the query. `auth` is the header
+ * Authorization in base64, as ntfy has it.
  *
  * @throws RelayError `unauthorized` if the query has `key` or `access_token` several times with different values
  */
-export function hookCredentialsOf({ request: { headers }, query }: Exchange, source: Source | undefined): Buffer[] {
-  const basic = /^Basic +([A-Za-z0-9+/_-]+=*)$/i.exec(headers.authorization ?? '')?.[1]
-  const pair = Buffer.from(basic ?? '', 'base64')
-  const password = pair.subarray(pair.indexOf(':') + 1)
-  const inQuery = ['key', 'access_token'].flatMap(name => queryCredentialsOf(query, name, 'unauthorized'))
+export function hookCredentialsOf({ request: { headers }, query }: Exchange, { door, source, segments }: HookAddress): Buffer[] {
+  const takesTail = door?.takesTail === true
+  const others = takesTail ? [...new Set(query.keys())].filter(name => isKeyField(name) && !relayKeys.includes(name)) : []
+  const inQuery = [...relayKeys, ...others.slice(0, maxKeys)].flatMap(name => queryCredentialsOf(query, name, 'unauthorized'))
+  const encoded = takesTail ? Buffer.from(query.get('auth') ?? '', 'base64').toString('latin1') : ''
   const own = source?.keyHeader === undefined ? '' : header(headers, source.keyHeader)
-  return [...credentialsOf(headers), Buffer.from(own, 'latin1'), password, ...inQuery].filter(({ length }) => length > 0)
+  return [
+    ...credentialsOf(headers), Buffer.from(own, 'latin1'), passwordIn(headers.authorization), ...inQuery,
+    ...credentialsOf({ authorization: encoded }), passwordIn(encoded),
+    ...takesTail ? [...inQuery.map(each => each.subarray(0, Math.max(each.indexOf('/'), 0))), ...keysInPath(segments)] : [],
+  ].filter(({ length }) => length > 0)
+}
+
+/** The password of Basic (RFC 7617). */
+function passwordIn(authorization = ''): Buffer {
+  const pair = Buffer.from(/^Basic +([A-Za-z0-9+/_-]+=*)$/i.exec(authorization)?.[1] ?? '', 'base64')
+  return pair.subarray(pair.indexOf(':') + 1)
 }

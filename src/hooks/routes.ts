@@ -2,7 +2,7 @@ import type { Logger } from 'koishi'
 import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
 import { RelayError, type ErrorCode } from '../errors'
-import { readBody, type BodyLimits } from '../http/body'
+import { hasBody, readBody, type BodyLimits } from '../http/body'
 import { parseHandling, readChoice, readTiming } from '../http/preferences'
 import { failure, type Answer, type Exchange, type PlainAnswer, type Route, type Success } from '../http/routes'
 import type { Order, Sender } from '../http/sender'
@@ -11,7 +11,8 @@ import { matchesGlob, readList } from '../lib/words'
 import { printable } from '../lib/log'
 import { parseDestinations } from '../message/target'
 import type { Content, Item, TargetNames } from '../message/model'
-import { hookCredentialsOf, parseHook } from './body'
+import { isKeyField, pattern, readAddress, textsInPath } from './address'
+import { hookCredentialsOf, keysInBody, parseHook } from './body'
 import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
@@ -23,6 +24,7 @@ import { UnprovenBodies } from './unproven'
 
 /** The parts of the plugin that the routes need. */
 export interface HookOptions {
+  access: Access
   sender: Sender
   sources: Sources
   templates: Templates
@@ -48,25 +50,23 @@ const noSuchKey = 'missing or wrong API key: end the address with "?key=<key>", 
 /** Temporary failures. They are answered with 503, because many senders retry only after a 5xx. */
 const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'no-database', 'storage-full'])
 
-// The target is optional in the pattern, so that an address without one gets a helpful error.
-const path = '/hooks/:source/:targets?'
-
 /**
- * `POST` and `GET /hooks/<source>/<target>[,<target>…]`: accept the webhooks of other systems. `GET /payloads/<source>`: the last payload.
- * Also the routes of templates.
+ * `POST`, `PUT` and `GET /hooks/<source>/<target>[,<target>…]`: accept the webhooks of other systems. `GET /payloads/<source>`: the last
+ * payload. Also the routes of templates.
  */
 export function hookRoutes(options: HookOptions): Route[] {
   const hooks = new Hooks(options)
   const { sources } = options
-  const receivers = (['GET', 'POST'] as const).map((method): Route => ({
-    path,
+  const receivers = (['GET', 'POST', 'PUT'] as const).map((method): Route => ({
+    path: '/hooks/:source/:targets',
+    pattern,
     method,
     allow: ['hooks'],
     identify: (exchange, access) => hooks.identify(exchange, access),
     handle: exchange => hooks.handle(exchange),
     fail: (error, exchange) => hooks.fail(error, exchange),
     // Whether the operator has a template of this name is known only later.
-    methods: ({ params: { source = '' } }) => (sources.get(source) ?? { acceptsGet: true }).acceptsGet ? ['GET', 'POST'] : ['POST'],
+    methods: ({ params: { source = '' } }) => (sources.get(source) ?? { acceptsGet: true }).acceptsGet ? ['GET', 'POST', 'PUT'] : ['POST', 'PUT'],
   }))
   return [...receivers, options.payloads.route(), ...templateRoutes(options, name => sources.get(name) ?? ownSource(name))]
 }
@@ -78,28 +78,24 @@ class Hooks {
 
   /** Tries the keys before the signature, because Sentry always signs, with a secret of its own. */
   async identify(exchange: Exchange, access: Access): Promise<Caller> {
-    const { request, params, address } = exchange
-    const source = this.options.sources.get(params.source ?? '')
-    const given = hookCredentialsOf(exchange, source)
-    const isSigned = request.method === 'POST' && source?.isSigned?.(request) === true
-    let failure: RelayError | undefined
-    if (given.length > 0 || !isSigned) {
-      try {
-        return access.identify(given, address)
-      } catch (error) {
-        if (!(error instanceof RelayError && error.code === 'unauthorized')) throw error
-        const { keyHeader } = source ?? {}
-        const hint = source?.isSigned ? `${noSuchKey}, or enter a key that signs as the secret` : noSuchKey
-        failure = error.with({ message: keyHeader !== undefined && keyHeader in request.headers ? noSuchToken(keyHeader) : hint })
-      }
-      if (!isSigned) throw failure
-    }
-    const signed = { headers: request.headers, raw: await this.unproven.read(exchange, this.options.limits) }
-    exchange.body = signed.raw
+    const { request, address } = exchange
+    const asked = readAddress(exchange, this.options.sources)
+    const { door, source } = asked
+    const given = hookCredentialsOf(exchange, asked)
+    const isSigned = request.method !== 'GET' && source?.isSigned?.(request) === true
     try {
-      return access.verify(secret => source.verify?.(signed, secret) ?? false, address)
+      return identifyBy(access, given, exchange, source)
     } catch (error) {
-      throw failure && error instanceof RelayError ? error.with({ message: noSuchKeyOrSecret }) : error
+      const mayHaveKey = request.method !== 'GET' && door?.takesTail === true && hasBody(exchange)
+      if (!(error instanceof RelayError && error.code === 'unauthorized' && source && (isSigned || mayHaveKey))) throw error
+    }
+    const raw = await this.unproven.read(exchange, this.options.limits)
+    exchange.body = raw
+    if (!isSigned) return identifyBy(access, [...given, ...await keysInBody(exchange, raw, source)], exchange, source)
+    try {
+      return access.verify(secret => source.verify?.({ headers: request.headers, raw }, secret) ?? false, address)
+    } catch (error) {
+      throw given.length > 0 && error instanceof RelayError ? error.with({ message: noSuchKeyOrSecret }) : error
     }
   }
 
@@ -130,10 +126,11 @@ class Hooks {
   }
 
   private async accept(exchange: Exchange, source: Source): Promise<Success> {
-    const { params, query, caller } = exchange
-    const { sender, names, payloads, limits } = this.options
-    if (!params.targets) throw new RelayError('no-such-target', `the address ends without a target: it is /hooks/${source.name}/<target>, with group:<id>, private:<id> or a name`)
-    const destinations = parseDestinations(params.targets, {}, names)
+    const { query, caller } = exchange
+    const { access, sender, names, payloads, limits } = this.options
+    const texts = textsInPath(readAddress(exchange, this.options.sources), text => access.knows(text))
+    const targets = exchange.params.targets ?? await this.topicOf(exchange, source)
+    const destinations = parseDestinations(targets, {}, names)
     sender.demandTargets(exchange, destinations)
     const handling = parseHandling({}, query)
     const { thread, ...timing } = readTiming(query)
@@ -142,7 +139,7 @@ class Hooks {
     const raw = await readBody(exchange, limits)
     // Frees the body before the message is sent, because it is many times as large.
     exchange.body = undefined
-    const hook = await parseHook(exchange, raw, source)
+    const hook = await parseHook(exchange, raw, source, texts)
     const kept = handling.isDry ? undefined : payloads.keep(source.name, caller.name, hook)
     const reading = source.read(hook)
     if ('skipped' in reading) return skip(reading.skipped)
@@ -157,7 +154,7 @@ class Hooks {
     }
     const [content] = translations.values()
     if (!content) return skip('its template gives no text')
-    const key = keyFor(exchange, source, hook)
+    const key = keyFor(query, targets, source, hook)
     // A template may produce text in only some of the languages.
     const list = localized.filter(({ lang }) => translations.has(lang))
     const order: Order = {
@@ -170,14 +167,27 @@ class Hooks {
   }
 
   /** @throws RelayError `not-found`, `method-not-allowed` */
-  private async find({ params, request }: Exchange): Promise<Source> {
-    const { source: name = '' } = params
+  private async find(exchange: Exchange): Promise<Source> {
+    const { source: name = '' } = exchange.params
     const { sources, templates } = this.options
-    const source = sources.get(name)
+    const { door, source, segments } = readAddress(exchange, sources)
+    if (!source && (name === digestTemplate || !await templates.has(name))) throw unknownSource(sources)
+    if (segments.length > 0 && !door?.takesTail) {
+      throw new RelayError('not-found', `the address goes on behind the target: it is /hooks/${name}/<target>, and several targets have commas between them`)
+    }
     if (source) return source
-    if (name === digestTemplate || !await templates.has(name)) throw unknownSource(sources)
-    if (request.method !== 'POST') throw new RelayError('method-not-allowed', 'use POST', { headers: { allow: 'POST' } })
+    if (exchange.request.method === 'GET') throw new RelayError('method-not-allowed', 'use POST, PUT', { headers: { allow: 'POST, PUT' } })
     return ownSource(name)
+  }
+
+  /** The target of an address without one: the topic in the body, as ntfy's clients that post JSON have it. */
+  private async topicOf(exchange: Exchange, source: Source): Promise<string> {
+    if (source.takesTail) {
+      exchange.body = await readBody(exchange, this.options.limits)
+      const { topic } = (await parseHook(exchange, exchange.body, source)).payload
+      if (typeof topic === 'string' && topic !== '') return topic
+    }
+    throw new RelayError('no-such-target', `the address ends without a target: it is /hooks/${source.name}/<target>, with group:<id>, private:<id> or a name`)
   }
 
   /** Renders the message of an event. If the template fails, the message is a plain list of the fields. */
@@ -190,6 +200,18 @@ class Hooks {
     const text = tidy(rendered.text)
     const pictures = rendered.pictures.map((link): Item => ({ type: 'image', link }))
     return text === '' ? pictures : [{ type: 'text', text }, ...pictures]
+  }
+}
+
+/** Identifies a caller by keys. Tells one without a right key where it belongs. */
+function identifyBy(access: Access, keys: readonly Buffer[], { request, address }: Exchange, source: Source | undefined): Caller {
+  try {
+    return access.identify(keys, address)
+  } catch (error) {
+    if (!(error instanceof RelayError && error.code === 'unauthorized')) throw error
+    const { keyHeader } = source ?? {}
+    const hint = source?.isSigned ? `${noSuchKey}, or enter a key that signs as the secret` : noSuchKey
+    throw error.with({ message: keyHeader !== undefined && keyHeader in request.headers ? noSuchToken(keyHeader) : hint })
   }
 }
 
@@ -208,12 +230,12 @@ function threadOf(asked: string | undefined, { name }: Source, { thread }: HookE
   return asked === undefined ? own : asked === '0' ? {} : { thread: asked }
 }
 
-/** The key of an event. It covers the whole address except the API key, because each address has events of its own. */
-function keyFor({ params, query }: Exchange, source: Source, hook: HookRequest): EventKey | undefined {
+/** The key of an event. It covers the address except the keys and what a client appends, because each address has events of its own. */
+function keyFor(query: URLSearchParams, targets: string, source: Source, hook: HookRequest): EventKey | undefined {
   const key = source.keyOf?.(hook)
   if (!key) return
-  const parameters = [...query].filter(([name]) => name !== 'key' && name !== 'access_token')
-  return { ...key, text: JSON.stringify([source.name, params.targets, parameters, key.text]) }
+  const parameters = [...query].filter(([name]) => !isKeyField(name))
+  return { ...key, text: JSON.stringify([source.name, targets, parameters, key.text]) }
 }
 
 /**

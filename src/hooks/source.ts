@@ -65,6 +65,8 @@ export interface Source {
    * fields becomes the field `text` of the payload.
    */
   readonly textFields?: readonly string[]
+  /** Whether clients append a path of their own behind the target, and have the key in the path or the body. */
+  readonly takesTail?: boolean
   /** The answers that its callers expect; the envelope unless given. */
   readonly shape?: Shape
   /** The template in a language; absent if it is a file in `templates/`. A template of the operator replaces either. */

@@ -6,8 +6,8 @@ import { onAbort } from '../lib/async'
 const maxTotal = 32 * 1024 * 1024
 
 /**
- * The bodies of signed requests before their signatures are checked. Anyone can send one, because a signature can be checked only with the
- * whole body, so their total size is limited. Beyond the limit the oldest body is dropped, because an honest sender needs only a moment.
+ * The bodies of requests before their signatures, or the keys in them, are checked. Anyone can send one, because that takes the whole body,
+ * so their total size is limited. Beyond the limit the oldest body is dropped, because an honest sender needs only a moment.
  */
 export class UnprovenBodies {
   /** How many bytes of each body have arrived, the oldest body first. */
@@ -42,7 +42,7 @@ export class UnprovenBodies {
     for (const oldest of this.arriving.keys()) {
       if (this.total <= maxTotal) return
       this.leave(oldest)
-      oldest.abort(new RelayError('too-slow', 'too many signed requests arrive at once: send it again later', { status: 503 }))
+      oldest.abort(new RelayError('too-slow', 'too many requests with a signature or a key in the body arrive at once: send it again later', { status: 503 }))
     }
   }
 

@@ -26,6 +26,8 @@ export interface Exchange extends Received {
   readonly response: ServerResponse
   /** Returns a signal that is aborted if the client disconnects before it has its answer. */
   readonly gone: () => AbortSignal
+  /** Its path without the prefix, as sent: percent-encoded. */
+  readonly path: string
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Partial<Record<string, string>>>
   readonly query: URLSearchParams
@@ -70,8 +72,10 @@ export type Answer = Success | PlainAnswer | 'sent'
 
 /** One method of one path of the plugin. */
 export interface Route {
-  /** In the syntax of Koishi's router, with parameters as `:name`. */
+  /** In the syntax of Koishi's router, with parameters as `:name`. Logs and metrics name the route by it. */
   path: string
+  /** What the router matches instead of the path. All routes of a path share it. */
+  pattern?: string
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** The scopes of which the key must have one. On one path, either all routes require a key or none does. */
   allow: 'anyone' | readonly [Scope, ...Scope[]]
@@ -141,10 +145,10 @@ const unparsedBody = Symbol.for('unparsedBody')
  */
 export function registerRoutes(server: Server, routes: readonly Route[], options: RouteOptions): void {
   for (const path of new Set(routes.map(route => route.path))) {
-    // Logs and metrics name an optional parameter like any other.
-    const handler = handlerOf(path.replace('?', ''), routes.filter(route => route.path === path), options)
+    const own = routes.filter(route => route.path === path)
+    const handler = handlerOf(path, own, options)
     // Without this the server would parse and store bodies before the key is checked.
-    server.all(options.prefix + path, Object.assign(handler, { [noParseBody]: true }))
+    server.all(options.prefix + (own[0]?.pattern ?? path), Object.assign(handler, { [noParseBody]: true }))
   }
 }
 
@@ -211,7 +215,7 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
 /** The caller of a request without a key. */
 const anonymous = new Caller(null, { allow: new Set() })
 
-function toExchange(context: Context, { stop, trustedProxies }: RouteOptions): Exchange {
+function toExchange(context: Context, { prefix, stop, trustedProxies }: RouteOptions): Exchange {
   let gone: AbortSignal | undefined
   const parsed: unknown = Reflect.get(context, isBodyParsed) === true ? context.request.body : undefined
   const unparsed: unknown = typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, unparsedBody) : parsed
@@ -220,6 +224,7 @@ function toExchange(context: Context, { stop, trustedProxies }: RouteOptions): E
     request: context.req,
     response: context.res,
     gone: () => gone ??= goneSignal(context.res),
+    path: context.path.slice(prefix.length),
     params: context.params,
     // `context.URL` is empty if the Host header is malformed.
     query: new URLSearchParams(context.querystring),

@@ -120,9 +120,14 @@ export function documentedPaths(): string[] {
   return Object.keys(placeOf('paths')?.value ?? {})
 }
 
+/** A path of the router without its patterns, and without what clients append. */
+export function plainPath(route: string): string {
+  return route.replace(/\(\/[^)]*\)/g, '/').replace(/\([^)]*\)/g, '').replace('/:tail', '')
+}
+
 /** The documented path of a route of the router, which may have a prefix. */
 export function documentedPath(route: string): string | undefined {
-  const path = route.replace(/:(\w+)\??/g, '{$1}')
+  const path = plainPath(route).replace(/:(\w+)\??/g, '{$1}')
   return documentedPaths().find(known => path.endsWith(known))
 }
 

@@ -6,6 +6,7 @@ import type { Source } from '../source'
 /** The notification service `json://` of Apprise. */
 export const apprise: Source = {
   name: 'apprise',
+  takesTail: true,
   read({ payload }) {
     const title = textOf(payload.title)
     const text = textOf(payload.message)

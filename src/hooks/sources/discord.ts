@@ -11,6 +11,7 @@ const maxDepth = 4
 /** Webhooks of Discord ("Execute Webhook"): content, embeds and components, each of which is enough for a message. */
 export const discord: Source = {
   name: 'discord',
+  takesTail: true,
   shape: discordShape,
   read({ payload }) {
     const text = fromDiscord(payload.content)

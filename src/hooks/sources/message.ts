@@ -19,6 +19,8 @@ const markdown = 'desp'
 export const message: Source = {
   name: 'message',
   acceptsGet: true,
+  takesTail: true,
+  keyHeader: 'x-gotify-key',
   textFields: [...titles, ...texts, markdown],
   read({ headers, payload, query }) {
     const places = [payload, Object.fromEntries(query)]

@@ -25,6 +25,7 @@ function robot(
 ): Source {
   return {
     name,
+    takesTail: true,
     shape,
     read({ payload }) {
       const kind = line(payload[field])

@@ -11,6 +11,7 @@ const maxDepth = 8
 /** Incoming webhooks of Slack: text, blocks and attachments. If there are blocks, the text is only a fallback for them. */
 export const slack: Source = {
   name: 'slack',
+  takesTail: true,
   shape: slackShape,
   read({ payload }) {
     const blocks = objects(payload.blocks)

@@ -59,10 +59,10 @@ describe('a hook', () => {
     assert.equal((await get(relay, 'message/ops?title=Backup&text=done')).status, 200)
     assert.deepEqual(texts(relay), ['Backup\ndone'])
     const refused = await get(relay, 'slack/ops?text=a')
-    assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'POST'])
+    assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'POST, PUT'])
     for (const [path, method, allow] of [
-      ['message/ops?text=a', 'HEAD', 'GET, POST'], ['uptime-kuma/ops?msg=a', 'HEAD', 'GET, POST'], ['message/ops?text=a', 'PUT', 'GET, POST'],
-      ['slack/ops?text=a', 'HEAD', 'POST'], ['slack/ops?text=a', 'DELETE', 'POST'],
+      ['message/ops?text=a', 'HEAD', 'GET, POST, PUT'], ['uptime-kuma/ops?msg=a', 'HEAD', 'GET, POST, PUT'],
+      ['slack/ops?text=a', 'HEAD', 'POST, PUT'], ['slack/ops?text=a', 'DELETE', 'POST, PUT'],
     ] as const) {
       const { status, headers } = await get(relay, path, method)
       assert.deepEqual([status, headers.get('allow')], [405, allow], `${method} ${path}`)
@@ -407,7 +407,7 @@ describe('a template of the operator', () => {
     assert.deepEqual(await post(relay, 'deploys/ops', { app: 'shop', version: 44 }, { headers: { 'idempotency-key': '44' } }).then(({ data }) => data), again.data)
     assert.equal(texts(relay).length, 3)
     const asked = await get(relay, 'deploys/ops?app=shop')
-    assert.deepEqual([asked.status, asked.headers.get('allow')], [405, 'POST'])
+    assert.deepEqual([asked.status, asked.headers.get('allow')], [405, 'POST, PUT'])
     assert.equal((await get(relay, 'nothing/ops?app=shop')).status, 404)
   })
 
