@@ -4,7 +4,7 @@ import { digest, isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../lib/shape'
 import { isRecent } from '../../lib/webhook-signature'
 import { address, count, cut, date, header, labelled, line, object, objects, textOf } from '../fields'
-import { excerpt, fromMarkdown } from '../markup'
+import { excerpt, fromRobotMarkdown } from '../markup'
 import type { EventKey, HookEvent, HookRequest, Source } from '../source'
 
 /** The most alerts that a message lists. */
@@ -54,7 +54,7 @@ function customTexts({ title, message }: JsonObject): JsonObject {
   const text = textOf(message)
   return {
     title: /^\[(?:FIRING:\d|RESOLVED\b)/.test(heading) ? '' : heading,
-    message: /^\*\*(?:Firing|Resolved)\*\*/.test(text) ? '' : cut(fromMarkdown(text), maxMessage),
+    message: /^\*\*(?:Firing|Resolved)\*\*/.test(text) ? '' : cut(fromRobotMarkdown(text), maxMessage),
   }
 }
 

@@ -2,7 +2,7 @@
 import { RelayError } from '../../errors'
 import { isObject, type JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, line, linked, object, objects, parsed, pictureOf, pieceOf, textOf } from '../fields'
-import { fromMarkdown, withLinks } from '../markup'
+import { fromMarkdown, fromRobotMarkdown, withLinks } from '../markup'
 import { errcodeShape, feishuShape, type Shape } from '../shapes'
 import type { Source } from '../source'
 
@@ -89,7 +89,7 @@ const wecomReaders: Readers = new Map<string, (content: JsonObject) => Message>(
 ])
 
 function readMarkdown({ content }: JsonObject): Message {
-  return { text: fromMarkdown(withWecomMentions(content)) }
+  return { text: fromRobotMarkdown(withWecomMentions(content)) }
 }
 
 /** Replaces mentions of members, which have IDs given by the company: `<@lilei>`. */
@@ -151,7 +151,7 @@ function readInline({ tag, text, href, user_name: name, user_id: id }: JsonObjec
     case 'a':
       return linked(said, address(href))
     case 'md':
-      return fromMarkdown(withoutMentions(said))
+      return fromRobotMarkdown(withoutMentions(said))
     default:
       return withoutMentions(said)
   }
@@ -190,7 +190,7 @@ function readTable({ columns, rows }: JsonObject): string {
 
 /** Reads a cell: a text, a number, or a list of labels. */
 function readCell(value: unknown): string {
-  return Array.isArray(value) ? objects(value).map(({ text }) => line(text)).join(', ') : fromMarkdown(line(value))
+  return Array.isArray(value) ? objects(value).map(({ text }) => line(text)).join(', ') : fromRobotMarkdown(line(value))
 }
 
 /** The link of a button of a card 2.0. */
@@ -201,7 +201,7 @@ function linkOfBehaviors(behaviors: unknown): string {
 /** The text of a text object, plain or in Markdown. */
 function textObject(value: unknown): string {
   const { tag, content } = object(value)
-  return tag === 'plain_text' ? textOf(content) : fromMarkdown(content)
+  return tag === 'plain_text' ? textOf(content) : fromRobotMarkdown(content)
 }
 
 function withoutMentions(text: string): string {

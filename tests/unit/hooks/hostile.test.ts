@@ -24,7 +24,7 @@ const values: readonly unknown[] = [
 const pieces: readonly string[] = [
   ' ', '\t', '\n', ' \n', '<', '<a ', '</a', '<!--', '<br ', '<at user_id="', '<@', '<t:1', '<:a:1', '</a:1', '<https://a', '[', '![', '[a](',
   '[a](https://a', '*', '**a', '_', '__a', '~~a', '`', '```\n', '`a', ' *a', '(_a', '|', '||a', '\n| a', '|-', '\n>', '# ', '\n#', '\n---', '-# ',
-  '&gt;', ': ', ':\n', 'a\n', '\r', '\u202e', '\ud800', '😀', '{{', '\\n', 'https://', 'by @a in ', '/projects/a/', '9',
+  '&gt;', ': ', ':\n', 'a\n', '\r', '\u202e', '\ud800', '😀', '{{', '\\n', '\\_', '``a', '<a href="', '</td>', '&#1', 'https://', 'by @a in ', '/projects/a/', '9',
 ]
 
 for (const source of sources) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { address, count, date, firstLine, inOneLine, joinLines, labelled, line, linked, objects, parsed, pictureOf, textOf } from '../../../src/hooks/fields'
-import { excerpt, fromDiscord, fromMarkdown, fromSlack } from '../../../src/hooks/markup'
+import { asText, excerpt, fromDiscord, fromMarkdown, fromRobotMarkdown, fromSlack } from '../../../src/hooks/markup'
 import { renderPlainly, tidy } from '../../../src/hooks/plain'
 
 process.env.TZ = 'Asia/Shanghai'
@@ -67,6 +67,7 @@ const markups: [what: string, read: (markup: string) => string, cases: [markup: 
     ['1\n2\n3\n4', '1\n2\n3 …'],
     ['[CQ:at,qq=all] @all', '[CQ:at,qq=all] @all'],
     ['<!-- never ends', ''],
+    ['List<String> from <a href="https://example.com">a page</a> <img src="https://example.com/a.png">', 'List<String> from a page'],
   ]],
   ['Markdown', fromMarkdown, [
     ['# Title\n**bold**, *italic*, ~~gone~~ and `code`', 'Title\nbold, italic, gone and code'],
@@ -80,7 +81,50 @@ const markups: [what: string, read: (markup: string) => string, cases: [markup: 
     ['2 * 3 * 4, snake_case_name, a < b', '2 * 3 * 4, snake_case_name, a < b'],
     ['\\[FIRING:1\\] 95\\.2% snake\\_case \\*not\\* C:\\temp *event_type:* `\\[a\\]`', '[FIRING:1] 95.2% snake_case *not* C:\\temp event_type: \\[a\\]'],
   ]],
+  ['Markdown of programs that write other texts into it', fromMarkdown, [
+    // Templates of n9e (etc/template), tracebacks of Python, and addresses of easeprobe (issue 628).
+    ['[__name__=cpu_usage_active cpu=cpu-total]', '[__name__=cpu_usage_active cpu=cpu-total]'],
+    ['File "/app/__init__.py", line 1, in __main__ _x_', 'File "/app/__init__.py", line 1, in __main__ _x_'],
+    ['https://search.example.com:9200/_cluster/health', 'https://search.example.com:9200/_cluster/health'],
+    // Patterns of .gitignore and of certificates, sizes, crontabs, SQL, C and Python.
+    ['删除 *.log 和 *.txt 文件, **/node_modules/**, src/**/*.ts', '删除 *.log 和 *.txt 文件, **/node_modules/**, src/**/*.ts'],
+    ['*.a.example,*.b.example *:80 and *:443 "*error*"', '*.a.example,*.b.example *:80 and *:443 "*error*"'],
+    ['2*3*4 长*宽*高 2**10 + 3**2', '2*3*4 长*宽*高 2**10 + 3**2'],
+    ['*/5 * * * * root; */10 * * * * root', '*/5 * * * * root; */10 * * * * root'],
+    ['SELECT *, a.* FROM a; char *argv[], char *envp[]; f(*args, **kw) and g(*args, **kw)', 'SELECT *, a.* FROM a; char *argv[], char *envp[]; f(*args, **kw) and g(*args, **kw)'],
+    ['**状态：**正常，请**立即**处理 ***x*** **a *b* c** **CPU:**95%', '状态：正常，请立即处理 x a b c CPU:95%'],
+    // Sonarr and Radarr (Notifications/Discord/Discord.cs), Alertmanager's templates in DingTalk, nlopes/slack's examples.
+    ['```The.Matrix.1999.2160p_REMUX-GRP```', 'The.Matrix.1999.2160p_REMUX-GRP'],
+    ['t\n```\n{"a": 1}```\nend', 't\n{"a": 1}\nend'],
+    ['```yaml\n# a *b* &lt;\n> c\n``` and ``a`b``', '# a *b* &lt;\n> c and a`b'],
+    // A backslash in paths of Windows and in patterns of logs.
+    ['C:\\Users\\x\\_cache\\.ssh D:\\.git \\\\nas\\#recycle \\d+\\.\\d+', 'C:\\Users\\x\\_cache\\.ssh D:\\.git \\\\nas\\#recycle \\d+\\.\\d+'],
+    ['&lt;b&gt; &amp;lt; 21&nbsp;&deg;C &#20320;&#x597d; a?b=1&copy=2 &nosuch;', '<b> &lt; 21 °C 你好 a?b=1&copy=2 &nosuch;'],
+    ['<div>a</div><p>b</p>\n<ul><li>c</li></ul><table><tr><td>d</td><td>e</td></tr></table>f', 'a\nb\n- c\nd | e\nf'],
+    ['std::map<std::string, int> <user@example.com> List<String> <name> a<b', 'std::map<std::string, int> <user@example.com> List<String> <name> a<b'],
+    ['<a href="https://example.com/?a=1&amp;b=2">a page</a> <https://example.com>', 'a page (https://example.com/?a=1&b=2) https://example.com'],
+    ['[![Build](https://example.com/a.svg)](https://example.com) [b](https://example.com/c_(d) "e")', 'Build (https://example.com/a.svg) (https://example.com) b (https://example.com/c_(d))'],
+    ['handlers[event](payload)', 'handlers[event](payload)'],
+  ]],
+  ['Markdown of robots without escapes', fromRobotMarkdown, [['\\.\\*\\_ **b**', '\\.\\*\\_ b']]],
+  ['declared Markdown', text => asText(text, 'markdown'), [['__init__ _it_ snake_case 5\\.1 C:\\\\x', 'init it snake_case 5.1 C:\\x']]],
+  ['Markdown of Telegram', text => asText(text, 'telegram'), [['*b* _i_ `c` snake_case 5\\.1 \\_x\\_ [a](https://example.com)\n# 1', 'b i c snake_case 5\\.1 _x_ a (https://example.com)\n# 1']]],
+  ['MarkdownV2 of Telegram', text => asText(text, 'markdownv2'), [
+    ['*bold* 5\\.1 GB \\(ok\\) [li\\[n\\]k](https://example.com/a\\)b)', 'bold 5.1 GB (ok) li[n]k (https://example.com/a)b)'],
+    ['**>quote\n>more|| __a__ ~b~ `c\\_d` ![👍](tg://emoji?id=1) C:\\\\Users', 'quote\nmore a b c\\_d 👍 C:\\Users'],
+  ]],
+  ['HTML', text => asText(text, 'html'), [
+    ['<b>Alert</b> 2 &lt; 3 <a href="https://example.com/?x=1&amp;y=2">link</a>\n\nnext', 'Alert 2 < 3 link (https://example.com/?x=1&y=2)\n\nnext'],
+    ['<p>已用 <b>95%</b></p><br>主机: nas<br><br>a<br/>\nb', '已用 95%\n主机: nas\n\na\nb'],
+    ['<!DOCTYPE html><html><head><title>t</title></head><body>\n<h1>a</h1>\n<ul>\n  <li>b</li>\n</ul><!-- c --></body></html>', 'a\n- b'],
+    ['<table>\n<tr> <th>Host</th>\n <th>Use</th> </tr>\n<tr><td>nas</td><td>95%</td></tr></table>', 'Host | Use\nnas | 95%'],
+    ['<a href="tg://user?id=1">Tom</a> <code class="language-c">*p &amp; q</code> <user> <img alt="p" src=\'https://example.com/p.png\'>', 'Tom *p & q <user> p (https://example.com/p.png)'],
+  ]],
   ['the markup of Slack', fromSlack, [
+    // wee-slack (issue 304), GitHub's integration (issue 1761), and programs that escape nothing.
+    ['CPU < 90 and mem > 80; map<string,string>; <not a link>; std::map<std::string,int> <foo|bar> <!DOCTYPE html>', 'CPU < 90 and mem > 80; map<string,string>; <not a link>; std::map<std::string,int> <foo|bar> <!DOCTYPE html>'],
+    ['<tel:+123|call> <slack://open|open> <https://example.com/_a_/*b*|*b*>', 'call (tel:+123) open (slack://open) b (https://example.com/_a_/*b*)'],
+    ['删除 *.log 和 *.txt 文件 2*3*4 C:\\_x in __main__ ```a *b* &lt;```', '删除 *.log 和 *.txt 文件 2*3*4 C:\\_x in __main__ a *b* <'],
     ['<https://example.com|a page>, <https://example.com>', 'a page (https://example.com), https://example.com'],
     ['<mailto:eva@example.com|eva@example.com>', 'eva@example.com'],
     ['<@U1> <@U1|eva> <#C1|general> <!here> <!subteam^S1|@ops> <!subteam^S1>', '@U1 @eva #general @here @ops @S1'],
@@ -98,7 +142,7 @@ const markups: [what: string, read: (markup: string) => string, cases: [markup: 
     ['<@1> <@!2> <@&3> <#4> <:sad:5> <a:wow:6> </status:7>', '@1 @2 @3 #4 :sad: :wow: /status'],
     ['[notes](<https://example.com>) <https://example.com>', 'notes (https://example.com) https://example.com'],
     ['<t:1795165964> <t:1795165964:R> <t:99999999999>', '2026-11-20 17:12 2026-11-20 17:12 5138-11-16 17:46'],
-    ['-# small ||hidden||', 'small hidden'],
+    ['-# small ||hidden|| a||b||c', 'small hidden a||b||c'],
   ]],
 ]
 for (const [what, read, cases] of markups) {
