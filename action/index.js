@@ -98,7 +98,7 @@ async function readAnswer(response) {
   const parsed = parseJson(text);
   if (isObject(parsed) && typeof parsed.msg === "string" && "data" in parsed && (status >= 400 || parsed.code === 0)) {
     const msg2 = status === 401 ? "the API key is wrong or expired, or not allowed from this address" : parsed.msg;
-    return { status, headers: response.headers, msg: msg2, data: fieldsOf(parsed.data) };
+    return { status, headers: response.headers, msg: msg2, data: fieldsOf(parsed.data ?? parsed.error) };
   }
   if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`);
   const msg = `${status} ${response.statusMessage ?? ""}, not from the relay: check the address, and any proxy before it`;

@@ -69,6 +69,7 @@ export interface Answer {
   status: number
   headers: IncomingHttpHeaders
   msg: string
+  /** The result, or what the relay tells about the failure. */
   data: Fields
 }
 
@@ -123,7 +124,7 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   if (isObject(parsed) && typeof parsed.msg === 'string' && 'data' in parsed && (status >= 400 || parsed.code === 0)) {
     // The text of the relay is about headers, which the users of this program do not set.
     const msg = status === 401 ? 'the API key is wrong or expired, or not allowed from this address' : parsed.msg
-    return { status, headers: response.headers, msg, data: fieldsOf(parsed.data) }
+    return { status, headers: response.headers, msg, data: fieldsOf(parsed.data ?? parsed.error) }
   }
   if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`)
   // A proxy may ask for a password, refuse a large body, or not reach a relay that is starting.

@@ -22,6 +22,7 @@ export interface Reply {
   isRight: boolean
   /** In the language of the page, if the page knows the text. */
   msg: string
+  /** The result, or what the relay tells about the failure. */
   data: Fields
   headers: Fields
   /** The body, if it is neither JSON nor text. */
@@ -37,7 +38,7 @@ export async function call(method: Method, path: string, more: More = {}): Promi
     status,
     isRight: status >= 200 && status < 400,
     msg: translateTo(locale.value, textOf(json.msg) || textOf(answer.text) || (status === 0 ? 'no connection' : String(status))),
-    data: fieldsOf(json.data),
+    data: fieldsOf(json.data ?? json.error),
     headers: fieldsOf(answer.headers),
     base64: textOf(answer.base64),
   }

@@ -27,6 +27,7 @@ const table = {
   'internal': [500, 'internal error: see the log of the bot for this request ID'],
   'no-database': [501, 'this needs a database: load a database plugin, such as database-sqlite'],
   'refused': [502, 'the platform refused the message', 'refused'],
+  'failed': [502, 'a part of the request failed'],
   'suppressed': [502, 'another plugin of the bot suppressed the message: nothing was sent', 'refused'],
   'unsent': [503, 'no bot is online: try again later', 'unsent'],
   'paused': [503, 'this target is paused after repeated failures: nothing was sent, try again later', 'unsent'],
@@ -57,8 +58,10 @@ export interface RelayErrorOptions {
   logText?: string
   /** HTTP status, if the callers of a door expect another one than that of the code. */
   status?: number
-  /** The `data` of the envelope. */
-  data?: object
+  /** The outcome of the message, if it is not that of the code. */
+  outcome?: Outcome
+  /** What programs may want to know about this failure, with the names that callers see: members of `error` in the envelope. */
+  details?: object
 }
 
 /**
@@ -71,27 +74,36 @@ export class RelayError extends Error {
   readonly headers: Readonly<Record<string, string>>
   /** The text for the log. */
   readonly logText: string
-  readonly data: object | null
+  readonly details: object | undefined
+  /** The outcome of the message; `undefined` for a failure that is not about a message. */
+  readonly outcome: Outcome | undefined
 
   constructor(readonly code: ErrorCode, message?: string, options: RelayErrorOptions = {}) {
     super(message ?? table[code][1], { cause: options.cause })
     this.status = options.status ?? table[code][0]
     this.headers = options.headers ?? {}
     this.logText = options.logText ?? this.message
-    this.data = options.data ?? null
+    this.details = options.details
+    const [, , outcome]: Row = table[code]
+    this.outcome = options.outcome ?? outcome
   }
 
-  /** The outcome of the message; `undefined` for a failure that is not about a message. */
-  get outcome(): Outcome | undefined {
-    const [, , outcome]: Row = table[this.code]
-    return outcome
+  /** The outcome, the details and the seconds of `Retry-After`, as callers see them. */
+  get facts(): object {
+    const { 'retry-after': seconds } = this.headers
+    return { ...this.outcome && { outcome: this.outcome }, ...this.details, ...seconds !== undefined && { retry_after: Number(seconds) } }
   }
 
-  /** A copy with changes; `data` is merged with the present one. */
-  with({ message, data, ...change }: RelayErrorOptions & { message?: string }): RelayError {
-    const { cause, headers, logText, status } = this
+  /** The envelope of this failure. */
+  get envelope(): object {
+    return { code: this.status, msg: this.message, data: null, error: { id: this.code, ...this.facts } }
+  }
+
+  /** A copy with changes; details are added to the present ones. */
+  with({ message, details, ...change }: RelayErrorOptions & { message?: string }): RelayError {
+    const { cause, headers, logText, status, outcome } = this
     return new RelayError(this.code, message ?? this.message, {
-      cause, headers, logText, status, ...change, ...(data ?? this.data) && { data: { ...this.data, ...data } },
+      cause, headers, logText, status, outcome, ...change, ...(details ?? this.details) && { details: { ...this.details, ...details } },
     })
   }
 

@@ -79,8 +79,8 @@ async function answer(value: unknown, base: string | undefined, key: string, sto
     if (base === undefined) throw new RelayError('unsent', 'the server of the bot does not listen')
     return await forward(parsePageRequest(value), base, key, stop)
   } catch (error) {
-    const { status, message } = RelayError.from(error)
-    return { status, headers: {}, json: { code: status, msg: message, data: null } }
+    const { status, envelope } = RelayError.from(error)
+    return { status, headers: {}, json: envelope }
   }
 }
 

@@ -103,26 +103,19 @@ class Hooks {
     try {
       const source = await this.find(exchange)
       const answer = await this.accept(exchange, source)
-      const { data, status = 200, msg = 'ok', log } = answer
-      const told = { log, headers: { ...answer.headers, ...status === 503 && { 'Retry-After': retryAfter } } }
-      if (!source.shape || 'dry_run' in data) return { ...answer, ...told }
-      const shaped = status < 400 ? source.shape.success(exchange.query) : source.shape.failure({ status, message: msg, headers: {} })
-      return { ...shaped, ...told }
+      if (!source.shape || 'dry_run' in answer.data) return answer
+      return { ...source.shape.success(exchange.query), log: answer.log, headers: answer.headers }
     } catch (thrown) {
       const error = RelayError.from(thrown)
-      if (!temporary.has(error.code)) throw error
-      throw error.with({ status: 503 })
+      throw temporary.has(error.code) ? error.with({ status: 503 }) : error
     }
   }
 
   /** Answers a failure in the shape that the callers of the source expect. */
-  fail(error: RelayError, { params }: Exchange): PlainAnswer {
-    const { status, message, headers } = error
-    const { shape } = this.options.sources.get(params.source ?? '') ?? {}
-    if (status !== 503) return shape?.failure(error) ?? failure(error)
-    const { 'retry-after': given = retryAfter } = headers
-    const answer = shape?.failure({ status, message, headers: { ...headers, 'retry-after': given } }) ?? failure(error)
-    return { ...answer, headers: { 'Retry-After': given } }
+  fail(thrown: RelayError, { params }: Exchange): PlainAnswer {
+    const error = thrown.status === 503 ? thrown.with({ headers: { 'retry-after': retryAfter, ...thrown.headers } }) : thrown
+    const answer = this.options.sources.get(params.source ?? '')?.shape?.failure(error) ?? failure(error)
+    return { ...answer, headers: error.headers }
   }
 
   private async accept(exchange: Exchange, source: Source): Promise<Success> {

@@ -4,7 +4,7 @@ import { failure, jsonAnswer as json, type PlainAnswer } from '../http/routes'
 /** The answers that the callers of a chat robot expect. A failure keeps its HTTP status, because most callers look only at that. */
 export interface Shape {
   success: (query: URLSearchParams) => PlainAnswer
-  failure: (error: Pick<RelayError, 'status' | 'message' | 'headers'>) => PlainAnswer
+  failure: (error: RelayError) => PlainAnswer
 }
 
 function text(status: number, body: string): PlainAnswer {

@@ -41,22 +41,17 @@ export interface Exchange extends Received {
   ignored?: readonly string[]
 }
 
-/** Response headers. A header with several values is sent once for each. */
-export type Headers = Readonly<Record<string, string | string[]>>
-
 /** The parts that every answer can have. */
 interface Told {
-  headers?: Headers
+  headers?: RelayError['headers']
   /** The result for the log; `ok` by default. */
   log?: string
 }
 
-/** `data` of the envelope, and the status, 200 by default. A status of 400 or more means that only a part of the request succeeded. */
+/** `data` of the envelope, and the status, 200 by default. */
 export interface Success extends Told {
   data: object
   status?: number
-  /** `msg` of the envelope; `ok` by default. */
-  msg?: string
 }
 
 /** An answer without the envelope, for callers that were not written for the relay. */
@@ -266,14 +261,14 @@ export function jsonAnswer(status: number, body: object): PlainAnswer {
   return { status, type: 'application/json; charset=utf-8', body: `${JSON.stringify(body)}\n` }
 }
 
-/** The envelope. `code` is 0 for a success, and the HTTP status for a failure. */
-function envelope({ data, status = 200, msg = 'ok', ...told }: Omit<Success, 'data'> & { data: object | null }): PlainAnswer {
-  return { ...jsonAnswer(status, { code: status < 400 ? 0 : status, msg, data }), ...told }
+/** The envelope of a success. */
+function envelope({ data, status = 200, ...told }: Success): PlainAnswer {
+  return { ...jsonAnswer(status, { code: 0, msg: 'ok', data }), ...told }
 }
 
 /** The envelope of a failure. */
-export function failure({ status, message, data }: Pick<RelayError, 'status' | 'message'> & { data?: object | null }): PlainAnswer {
-  return envelope({ status, msg: message, data: data ?? null })
+export function failure(error: RelayError): PlainAnswer {
+  return jsonAnswer(error.status, error.envelope)
 }
 
 /** The author of a change, for the log. */

@@ -1,5 +1,5 @@
 import { v7 as uuid } from 'uuid'
-import { RelayError } from '../errors'
+import { RelayError, type Outcome } from '../errors'
 import type { Language } from '../lib/language'
 import type { Content, Destination, Destinations } from '../message/model'
 import { keyOf, platformOf, waysOf, writeAddress, writeTarget } from '../message/target'
@@ -21,6 +21,13 @@ export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, 
   tellsState?: boolean
   /** The fields of the request without a meaning, safe for one line. */
   ignored?: readonly string[]
+}
+
+/** What became of an order. With a `msg`, the order has failed, because a part of it did. */
+interface Result extends Success {
+  msg?: string
+  /** The outcome of all items, if they have the same one. */
+  outcome?: Outcome
 }
 
 /** The most targets that a log line names. */
@@ -72,33 +79,34 @@ export class Sender {
   /**
    * Sends an admitted order, or, with `dry_run`, shows what would be sent.
    *
-   * @throws RelayError the failure of an order for one target; in a list, each target has an entry of its own
+   * @throws RelayError the failure of an order for one target; `failed`, with all results, if a part of the order failed and the whole of
+   * it is to fail. Otherwise each target of a list has an entry of its own.
    */
   async send(exchange: Exchange, order: Order): Promise<Success> {
     const { destinations: { list: [first], isList }, isStrict, ignored = [] } = order
     if (!first) throw new RelayError('internal')
-    const answer = isList ? await this.sendList(exchange, order) : await this.sendOne(exchange, order, first)
-    const applied = [...answer.status === 202 && order.deferred ? ['respond-async'] : [], ...isStrict ? [strict] : []]
-    return {
-      ...answer,
-      data: { ...answer.data, ...ignored.length > 0 && { ignored } },
-      headers: { ...answer.headers, ...applied.length > 0 && { 'Preference-Applied': applied } },
-    }
+    const { msg, outcome, ...answer } = isList ? await this.sendList(exchange, order) : await this.sendOne(exchange, order, first)
+    const { status, log } = answer
+    const applied = [...status === 202 && order.deferred ? ['respond-async'] : [], ...isStrict ? [strict] : []]
+    const data = { ...answer.data, ...ignored.length > 0 && { ignored } }
+    const headers = { ...answer.headers, ...applied.length > 0 && { 'Preference-Applied': applied.join(', ') } }
+    if (msg !== undefined) throw new RelayError('failed', msg, { status, outcome, details: data, headers, logText: log })
+    return { ...answer, data, headers: { ...headers, ...outcome && { 'Relay-Outcome': outcome } } }
   }
 
-  private async sendOne(exchange: Exchange, order: Order, destination: Destination): Promise<Success> {
+  private async sendOne(exchange: Exchange, order: Order, destination: Destination): Promise<Result> {
     if (order.isDry) return { data: { dry_run: true, ...await this.preview(exchange, order, destination) } }
     const { delivery, headers } = await this.deliver(exchange, order, destination)
     const { id, mode, state, results } = delivery
     const fate = this.fateOf(delivery, order.tellsState)
     if (fate instanceof RelayError) {
-      throw ofDelivery(fate, id, { ...headers, ...!order.tellsState && { 'Relay-Outcome': fate.outcome ?? 'unsent' } })
+      throw ofDelivery(fate.with({ outcome: fate.outcome ?? 'unsent' }), id, headers)
     }
     if (order.tellsState) return { data: fate, headers, log: state }
     if (isUnfinished(state)) return { status: 202, data: fate, headers: { ...headers, Location: this.locationOf(delivery) }, log: state }
     const [outcome = 'unsent', ...others] = new Set(results.map(outcomeOf))
-    const told = { ...headers, ...others.length === 0 && { 'Relay-Outcome': outcome } }
-    return mode === 'single' ? { data: fate, headers: told, log: state } : { ...toBatchAnswer(order, results, fate), headers: told }
+    const told = { headers, ...others.length === 0 && { outcome } }
+    return mode === 'single' ? { data: fate, ...told, log: state } : { ...toBatchAnswer(order, results, fate), ...told }
   }
 
   /** Sends an admitted order to its only target. The answer must have the returned headers, even a failure: they tell of a repeated key. */
@@ -109,7 +117,7 @@ export class Sender {
       // The delivery is that of the first request with the key (RFC 9110, section 8.7).
       ...delivery.id !== exchange.id && { 'Content-Location': this.locationOf(delivery) },
       // A batch is answered with a success, which has no `Retry-After`.
-      ...retryAfter !== undefined && delivery.mode === 'single' && { 'Retry-After': String(retryAfter) },
+      ...retryAfter !== undefined && delivery.mode === 'single' && { 'retry-after': String(retryAfter) },
     }
     return { delivery, headers }
   }
@@ -118,7 +126,7 @@ export class Sender {
     return `${this.prefix}/deliveries/${id}`
   }
 
-  private async sendList(exchange: Exchange, order: Order): Promise<Success> {
+  private async sendList(exchange: Exchange, order: Order): Promise<Result> {
     const { destinations: { list }, isDry, tellsState } = order
     const deliveries = await Promise.all(list.map(async destination => {
       const entry = isDry ? this.preview(exchange, order, destination) : this.sendOneOfList(exchange, order, destination)
@@ -235,7 +243,7 @@ function statusOf(entries: readonly Entry[]): number {
 }
 
 /** The answer about a batch that has ended. @param fate what became of its delivery */
-function toBatchAnswer(order: Order, results: Results, fate: object): Success {
+function toBatchAnswer(order: Order, results: Results, fate: object): Result {
   const errors = results.flatMap(result => !result || result.success ? [] : [result.error])
   const statuses = [...new Set(errors.map(error => error.status))].join(' ')
   const total = results.length
@@ -246,13 +254,13 @@ function toBatchAnswer(order: Order, results: Results, fate: object): Success {
 }
 
 /** The status of an answer about a request that may have failed in part. With `fail=any`, for `curl -f`, any failure fails all of it. */
-function statusFor({ failsWithAny }: Order, failed: number, total: number): Pick<Success, 'status' | 'msg'> {
+function statusFor({ failsWithAny }: Order, failed: number, total: number): Pick<Result, 'status' | 'msg'> {
   return failed > 0 && failsWithAny ? { status: 502, msg: `${failed} of ${total} failed` } : {}
 }
 
 /** Adds the ID of the delivery to its failure, for the caller, and headers; its own headers take precedence. */
 export function ofDelivery(error: RelayError, id: string, headers: RelayError['headers'] = {}): RelayError {
-  return error.with({ data: { delivery_id: id }, headers: { ...headers, ...error.headers } })
+  return error.with({ details: { delivery_id: id }, headers: { ...headers, ...error.headers } })
 }
 
 /** The failure of a submission. One with an outcome became a delivery, except on a standby: its ID is added. */
@@ -267,15 +275,8 @@ function failureOf(results: Results): RelayError | undefined {
   return first && !first.success && results.every(result => result && !result.success) ? first.error : undefined
 }
 
-function viewError({ status, message, outcome, data, headers: { 'retry-after': retryAfter } }: RelayError): Entry {
-  const { delivery_id: id, ...rest }: { delivery_id?: string } = data ?? {}
-  return {
-    ...id !== undefined && { delivery_id: id },
-    success: false, code: status, msg: message,
-    ...outcome && { outcome },
-    ...retryAfter !== undefined && { retry_after: Number(retryAfter) },
-    ...rest,
-  }
+function viewError(error: RelayError): Entry {
+  return { success: false, code: error.status, msg: error.message, ...error.facts }
 }
 
 /** The preference for a failure if a field of the request would be ignored (RFC 7240, section 4.4). */

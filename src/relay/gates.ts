@@ -409,5 +409,5 @@ function waitFor({ cause, until }: Closure, tries: number, wall: number): number
 /** A refusal with `Retry-After`, for a state that lasts so many milliseconds. */
 export function later(code: 'unsent' | 'paused', ms: number, text?: string, until: number | null = null): RelayError {
   const seconds = Math.min(Math.max(Math.ceil(ms / 1000), 1), code === 'paused' ? Infinity : mostRetryAfter)
-  return new RelayError(code, text, { headers: { 'retry-after': String(seconds) }, ...until !== null && { data: { held_until: new Date(until).toISOString() } } })
+  return new RelayError(code, text, { headers: { 'retry-after': String(seconds) }, ...until !== null && { details: { held_until: new Date(until).toISOString() } } })
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { placeOf } from '../support/openapi'
 import { relayFor, startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
 import { record, records } from './support/json'
@@ -24,6 +25,11 @@ describe('the list of answers', { timeout: 120_000 }, () => {
     }))
   })
   after(() => reader.stop())
+
+  test('has each id in docs/openapi.yaml', () => {
+    const ids = [...source.matchAll(/^  '(\S+)': \[\d{3}, /gm)].map(([, id]) => id)
+    assert.deepEqual(placeOf('components', 'schemas', 'Error', 'properties', 'id')?.value.enum, ids)
+  })
 
   for (const page of versions('http-api')) {
     test(`has each status in ${page.path}`, () => {

@@ -87,10 +87,12 @@ export function useStarted<Relay extends TestRelay>(start: () => Promise<Relay>)
 export interface Reply {
   status: number
   headers: Headers
-  body: { code: number, msg: string, data: unknown }
+  body: { code: number, msg: string, data: unknown, error?: unknown }
   msg: string
   /** The fields of the data. */
   data: JsonObject
+  /** The fields of the error, if there is one. */
+  error: JsonObject
 }
 
 /** Starts a relay; resolves when the bot is online and the server listens. */
@@ -161,7 +163,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
   }
 }
 
-/** Parses an answer, which must be an envelope. */
+/** Parses an answer, which must be an envelope. A failure says the same in its headers and in its `error`. */
 export async function read(response: Response): Promise<Reply> {
   assertConforming()
   assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
@@ -170,8 +172,14 @@ export async function read(response: Response): Promise<Reply> {
   assert(text.endsWith('\n'), text)
   const body: unknown = JSON.parse(text)
   assert(isEnvelope(body))
-  assert.equal(body.code, response.ok ? 0 : response.status)
-  return { status: response.status, headers: response.headers, body, msg: body.msg, data: fieldsOf(body.data) }
+  const { status, headers, ok } = response
+  const { code, msg, data } = body
+  const error = fieldsOf(body.error)
+  assert.equal(code, ok ? 0 : status)
+  assert.deepEqual([data === null, 'error' in body], [!ok, !ok], text)
+  if (!ok) assert.deepEqual([typeof error.id, error.outcome ?? null, error.retry_after ?? null],
+    ['string', headers.get('relay-outcome'), headers.get('retry-after') && Number(headers.get('retry-after'))], text)
+  return { status, headers, body, msg, data: fieldsOf(data), error }
 }
 
 function isEnvelope(value: unknown): value is Reply['body'] {

@@ -85,7 +85,7 @@ describe('the GitHub Action', { timeout: 60_000 }, () => {
     relay.simulator.fault({ fault: { kind: 'refuse', wording: 'no\n::set-env name=x::100%' } })
     const refused = await step({ text: 'x' })
     assert.equal(refused.code, 1)
-    assert.equal(refused.outputs.outcome, 'refused')
+    assert.deepEqual([refused.outputs.outcome, refused.outputs.delivery_id], ['refused', (await relay.list())[0]?.id])
     assert.equal(refused.stdout.split('\n').filter(line => line.startsWith('::')).length, 2, refused.stdout)
     assert.match(refused.stdout, /\n::error::refused: .*100%25/)
     let tries = 0

@@ -20,8 +20,8 @@ test('a name with several ways is tried again from its first way that has a bot,
   for (const path of [undefined, null]) {
     const relay = await relayWith(t, { config: { targets, keys }, ...path === null && { path } })
     const goOnline = await takeOffline(relay)
-    const { data } = await relay.post({ to: 'oncall', msg: 'x' }, path === null ? {} : later)
-    const [id, [lane]] = [String(data.delivery_id), relay.app.bots.map(({ sid }) => `${sid}/group:${group}`)]
+    const { data, error } = await relay.post({ to: 'oncall', msg: 'x' }, path === null ? {} : later)
+    const [id, [lane]] = [String(data.delivery_id ?? error.delivery_id), relay.app.bots.map(({ sid }) => `${sid}/group:${group}`)]
     if (path === undefined) await relay.ask(`/queues/${encodeURIComponent(String(lane))}`, 'DELETE')
     assert.equal((await relay.show(id)).state, 'failed')
     await goOnline()

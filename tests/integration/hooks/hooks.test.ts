@@ -149,8 +149,8 @@ describe('a hook', () => {
 
   test('to several targets fails as a whole with fail=any as soon as one has failed', async () => {
     relay.simulator.fault({ target: other, fault: { kind: 'refuse' } })
-    const { status, data } = await post(relay, 'message/all?fail=any', { text: 'a' })
-    assert.deepEqual([status, data.success, data.failed], [502, 1, 1])
+    const { status, body, error } = await post(relay, 'message/all?fail=any', { text: 'a' })
+    assert.deepEqual([status, body.data, error.id, error.success, error.failed], [502, null, 'failed', 1, 1])
     relay.simulator.fault({ target: other, fault: { kind: 'refuse' } })
     assert.equal((await post(relay, 'message/all', { text: 'a' })).status, 200)
   })
@@ -340,7 +340,7 @@ describe('the answer to a hook without a database', () => {
       const one = await post(relay, 'message/ops', { text: 'a' })
       assert.deepEqual([one.status, one.headers.get('retry-after'), one.headers.get('relay-outcome')], [503, '30', 'unsent'])
       const several = await post(relay, 'message/all', { text: 'a' })
-      assert.deepEqual([several.status, several.headers.get('retry-after'), several.data.failed], [503, '30', 2])
+      assert.deepEqual([several.status, several.headers.get('retry-after'), several.error.failed, several.error.retry_after], [503, '30', 2, 30])
     } finally {
       bot.status = Universal.Status.ONLINE
     }
@@ -349,7 +349,7 @@ describe('the answer to a hook without a database', () => {
 
   test('of several targets asks to come again only where that may help', async () => {
     const wrong = await post(relay, 'message/group:a,group:b', { text: 'a' })
-    assert.deepEqual([wrong.status, wrong.body.code, wrong.headers.get('retry-after'), wrong.data.failed], [400, 400, null, 2])
+    assert.deepEqual([wrong.status, wrong.body.code, wrong.headers.get('retry-after'), wrong.error.failed], [400, 400, null, 2])
     const robot = await post(relay, 'dingtalk/group:a,group:b', { msgtype: 'text', text: { content: 'a' } })
     assert.deepEqual([robot.status, robot.body.errcode, robot.headers.get('retry-after')], [400, 400, null])
     relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })

@@ -16,6 +16,7 @@ export interface HookReply {
   /** Of the envelope, or of a robot's answer; empty where it is no JSON. */
   body: JsonObject
   data: JsonObject
+  error: JsonObject
 }
 
 /** Posts as a sender does that has its key in the address. */
@@ -44,7 +45,7 @@ async function reply(response: Response): Promise<HookReply> {
   const text = isJson ? raw.trimEnd() : raw
   const body: unknown = isJson ? JSON.parse(text) : {}
   assert(isObject(body))
-  return { status: response.status, headers: response.headers, type, text, body, data: fieldsOf(body.data) }
+  return { status: response.status, headers: response.headers, type, text, body, data: fieldsOf(body.data), error: fieldsOf(body.error) }
 }
 
 /** The texts that were delivered. */

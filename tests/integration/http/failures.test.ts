@@ -22,7 +22,7 @@ test('an upload that cannot be stored is a 500 that tells nothing of the machine
     method: 'POST', body: multipart([['a.txt', 'abc']]), headers: { 'content-type': 'multipart/form-data; boundary=limit' },
   }))
   assert.equal(status, 500)
-  assert.deepEqual(body, { code: 500, msg: 'internal error: see the log of the bot for this request ID', data: null })
+  assert.deepEqual(body, { code: 500, msg: 'internal error: see the log of the bot for this request ID', data: null, error: { id: 'internal' } })
   const lines = relay.logs.filter(line => line.includes(headers.get('x-request-id') ?? '-'))
   assert.equal(lines.length, 2)
   assert.match(lines[0] ?? '', /warn .* POST \/upload - 500 internal/)

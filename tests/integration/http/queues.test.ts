@@ -75,10 +75,10 @@ describe('GET /queues', () => {
     assert.match(metrics, /^message_relay_queues_held 1$/m)
     assert.match(metrics, /^message_relay_bots\{status="restricted"\} 0$/m)
 
-    const { status, headers, data } = await relay.post({ group_id: group, msg: 'waits' })
+    const { status, headers, error } = await relay.post({ group_id: group, msg: 'waits' })
     assert.equal(status, 503)
     assert(Number(headers.get('retry-after')) <= 60)
-    assert.equal(data.held_until, end)
+    assert.equal(error.held_until, end)
     relay.simulator.mute(group, false)
     await until('all have left', () => relay.texts().length === 5)
     assert.equal((await relay.show(String(id))).held, undefined)
@@ -106,7 +106,7 @@ describe('GET /queues', () => {
       (await fetch(relay.url + at, { method, headers: { authorization: 'Bearer the-secret-of-other' } })).json()
     assert.deepEqual(await ask('/queues'), { code: 0, msg: 'ok', data: { queues: [] } })
     assert.deepEqual(record(record(await ask('/statusz')).data).queues, [])
-    assert.deepEqual(await ask(path, 'DELETE'), { code: 404, msg: 'nothing is waiting in a queue of this name', data: null })
+    assert.deepEqual(await ask(path, 'DELETE'), { code: 404, msg: 'nothing is waiting in a queue of this name', data: null, error: { id: 'not-found' } })
   })
 })
 

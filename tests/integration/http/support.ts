@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { fieldsOf } from '../../../src/lib/shape'
 import { until } from '../../support/until'
 import { multipart as multipartOf } from '../../support/uploads'
 
@@ -99,10 +100,12 @@ export function assertFailure(answer: RawAnswer, status: number, msg?: string | 
   assert.match(answer.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/)
   const body: unknown = JSON.parse(answer.body)
   assert(typeof body === 'object' && body !== null && 'msg' in body && typeof body.msg === 'string')
-  assert('data' in body)
-  // What became a delivery says so.
-  const data = body.data === null ? null : { delivery_id: answer.headers.get('x-request-id') }
-  assert.deepEqual(body, { code: status, msg: body.msg, data })
+  assert('error' in body)
+  const { id, delivery_id: delivery = answer.headers.get('x-request-id'), ...facts } = fieldsOf(body.error)
+  assert.deepEqual([typeof id, delivery], ['string', answer.headers.get('x-request-id')])
+  assert.deepEqual(Object.entries(facts).map(([name, value]) => [name, String(value)]),
+    [['outcome', answer.headers.get('relay-outcome')], ['retry_after', answer.headers.get('retry-after')]].filter(([, value]) => value))
+  assert.deepEqual(body, { code: status, msg: body.msg, data: null, error: body.error })
   if (msg instanceof RegExp) assert.match(body.msg, msg)
   else if (msg !== undefined) assert.equal(body.msg, msg)
 }

@@ -194,11 +194,11 @@ test('the events of deliveries tell plugins of each end, whoever ordered it, and
   })
   const [sent] = await ctx.messageRelay.send(group, 'x')
   relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
-  const { body: { data } } = await relay.send({ to: group, msg: 'y' })
+  const { error } = await relay.send({ to: group, msg: 'y' })
   await until('both were told', () => heard.length === 2)
   assert.deepEqual(heard[0], ['sent', sent])
   const [name, failed] = heard[1] ?? []
-  assert.deepEqual([name, failed?.id, failed?.outcome, failed?.caller, failed?.door], ['failed', fieldsOf(data).delivery_id, 'refused', null, 'webhook'])
+  assert.deepEqual([name, failed?.id, failed?.outcome, failed?.caller, failed?.door], ['failed', error.delivery_id, 'refused', null, 'webhook'])
   await until('the log tells of the listener', () => relay.logs.some(line => line.includes('listens to message-relay/failed failed')))
   assert(!relay.logs.some(line => line.includes('a secret')))
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Call } from '../../../simulator/types'
-import { useRelay } from '../../support/relay'
+import { read, useRelay } from '../../support/relay'
 import { batchOf, group, only, outline, sends, sha256, shape, user, type BatchData } from './support'
 
 const retries = 1
@@ -30,6 +30,19 @@ function carrying(...contents: string[]): (call: Call) => boolean {
 }
 
 describe('a batch', () => {
+  test('of which an item fails is a failure with fail=any: no data, and its results and outcome in error', async () => {
+    for (const [items, outcome] of [[[text('a'), text(' ')], undefined], [[text(' '), text('')], 'unsent']] as const) {
+      const { status, msg, error, headers } = await read(await relay.request('/webhook?fail=any', {
+        method: 'POST', body: JSON.stringify({ group_id: group, messages: items, more: 1 }),
+      }))
+      const { results, delivery_id: id, success, ...rest } = error
+      assert.deepEqual([status, msg], [502, `${items.length - Number(success)} of 2 failed`])
+      assert.deepEqual(rest, { id: 'failed', ...outcome && { outcome }, total: 2, failed: 2 - Number(success), ignored: ['more'] })
+      assert(Array.isArray(results) && results.length === 2)
+      assert.equal(id, headers.get('x-request-id'))
+    }
+  })
+
   test('combines text and images into one platform message, in their order, with nothing inserted', async () => {
     const data = await send([text('a'), image('1'), text('b\n'), text(' <b>'), image('2'), image('1'), text('d')], { user_id: user })
     const entry = only(relay.simulator.ledger)

@@ -107,9 +107,9 @@ describe('quiet hours', () => {
 
   test('refuse a caller where nothing lasts, and say until when', async () => {
     const core = await Core.ready({ isDurable: false })
-    await assert.rejects(core.submit('night', { policy: quietIn(core) }), ({ code, headers, data }: Record<string, unknown>) => {
+    await assert.rejects(core.submit('night', { policy: quietIn(core) }), ({ code, headers, details }: Record<string, unknown>) => {
       assert.deepEqual([code, headers], ['unsent', { 'retry-after': '60' }])
-      assert.match(JSON.stringify(data), /held_until/)
+      assert.match(JSON.stringify(details), /held_until/)
       return true
     })
   })
