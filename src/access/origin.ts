@@ -13,6 +13,18 @@ export function credentialsOf(headers: IncomingHttpHeaders): Buffer[] {
 }
 
 /**
+ * What is wrong with the form of a key in the headers, for its caller; `undefined` if nothing is. It depends on the request alone, so that
+ * it reveals nothing about the keys.
+ */
+export function flawOfCredentials({ authorization = 'Bearer x', 'x-api-key': bare }: IncomingHttpHeaders): string | undefined {
+  if (/^Bearer\b/i.test(String(bare))) return 'X-API-Key takes the key alone, without "Bearer"'
+  if (/^Bearer$/i.test(authorization)) return 'after "Bearer" there is nothing: is the variable with the key empty?'
+  // Some doors take the password of Basic (RFC 7617).
+  if (!/^(?:Bearer|Basic) +/i.test(authorization)) return 'the header Authorization does not begin with "Bearer" and a blank'
+  if (/^Bearer +(?:["'<$]|Bearer\b)/i.test(authorization)) return 'after "Bearer" comes the key alone, without quotes, brackets or another "Bearer"'
+}
+
+/**
  * The key in a query parameter; nothing if the parameter is absent or empty.
  *
  * @param code the code of the failure

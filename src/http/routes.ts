@@ -7,7 +7,7 @@ import { v7 as uuid } from 'uuid'
 import type { Access } from '../access/access'
 import { Caller } from '../access/caller'
 import { consoleName } from '../access/keys'
-import { addressOf, credentialsOf } from '../access/origin'
+import { addressOf, credentialsOf, flawOfCredentials } from '../access/origin'
 import type { Refusals } from '../access/refusals'
 import type { Scope } from '../access/scopes'
 import { RelayError, type ErrorCode } from '../errors'
@@ -191,6 +191,8 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
       answer = result === 'sent' || 'body' in result ? result : envelope(result)
     } catch (thrown) {
       error = RelayError.from(thrown)
+      const flaw = error.code === 'unauthorized' ? flawOfCredentials(request.headers) : undefined
+      if (flaw !== undefined) error = error.with({ message: `${error.message}; ${flaw}` })
       if (refusalCodes.has(error.code)) exchange.caller.noteRefusal()
       // Unlike `setHeader`, this does nothing once the headers are sent.
       context.set({ ...error.outcome && { 'Relay-Outcome': error.outcome }, ...error.headers })

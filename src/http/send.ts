@@ -26,22 +26,24 @@ export interface SendOptions {
  */
 export function sendRoutes(options: SendOptions): Route[] {
   const handle: Route['handle'] = exchange => send(exchange, options)
-  const to = (method: 'POST' | 'PUT', path: string): Route => route(method, path, ['send'], handle)
-  return [to('POST', '/send/:targets'), to('PUT', '/send/:targets'), to('PUT', '/send/:targets/:name')]
+  // Matches an address that ends early, too, which gets a helpful error.
+  const to = (method: 'POST' | 'PUT'): Route => ({ ...route(method, '/send/:targets', ['send'], handle), pattern: '/send(/+|$):targets([^/]*)' })
+  return [to('POST'), to('PUT'), route('PUT', '/send/:targets/:name', ['send'], handle)]
 }
 
 async function send(exchange: Exchange, options: SendOptions): Promise<Success> {
   const { sender, uploads, names } = options
-  const { params: { targets = '' }, query, request } = exchange
+  const { params: { targets }, query, request } = exchange
+  if (!targets) throw new RelayError('no-such-target', 'the address ends without a target: it is /send/<target>, with group:<id>, private:<id> or a name')
   // Refuses what it can before it reads the body.
   sender.demandTargets(exchange, parseDestinations(targets, {}, names), false)
   const handling = parseHandling(request.headers, query)
   /** The stored files that no delivery owns yet. */
   const files: string[] = []
   try {
-    const { content, bot, ignored } = await parseBody(exchange, files, options)
+    const { content, bot, ignored, hint } = await parseBody(exchange, files, options)
     const destinations = parseDestinations(targets, bot, names)
-    const order = { door: 'send', content, destinations, ignored, onDelivery: () => files.splice(0), ...handling }
+    const order = { door: 'send', content, destinations, ignored, hint, onDelivery: () => files.splice(0), ...handling }
     sender.admit(exchange, order)
     return await sender.send(exchange, order)
   } finally {
@@ -62,10 +64,15 @@ interface ParsedBody {
   bot: BotSelector
   /** The fields without a meaning, safe for a log line. */
   ignored: readonly string[]
+  /** What the caller may have meant instead, for the answer. */
+  hint?: string | undefined
 }
 
 /** The advice to the caller about bytes that are not text. */
 const asFile = 'or send it as a file with ?type=file, as a picture with ?type=image'
+
+/** The advice about a file without its name: `curl -T` appends the name to an address that ends with a slash. */
+const withSlash = 'end the address with a slash, so that curl -T adds the name of the file'
 
 /** The parts of a form that are read as text without being files. */
 const textNames: readonly string[] = ['msg', 'text', ...timingFields]
@@ -100,8 +107,11 @@ async function parseBody(exchange: Exchange, files: string[], { uploads, limits 
   }
   const kind = asked ?? (name === undefined ? kindOfBody(mediaType) : kindOfName(name))
   if (kind === 'text') {
-    const text = await readText(exchange, contentType, limits.text)
-    return { content: { mode: 'single', items: [{ type: 'text', text }], longText: 'file', ...timing }, bot: {}, ignored: [] }
+    const isPut = exchange.request.method === 'PUT' && asked === undefined
+    const text = await readText(exchange, contentType, { ...limits.text, ...isPut && { advice: withSlash } }, isPut ? `or ${withSlash}` : asFile)
+    // `curl -T -` sends a standard input, whose length is unknown.
+    const hint = isPut && 'content-length' in headers ? `this was sent as text: ${withSlash}, and it arrives as a file` : asked === undefined ? hintFor(text) : undefined
+    return { content: { mode: 'single', items: [{ type: 'text', text }], longText: 'file', ...timing }, bot: {}, ignored: [], hint }
   }
   demandUnread(exchange)
   const given = name ?? parseFileName(headers['content-disposition'] ?? '')
@@ -116,10 +126,16 @@ function kindOfBody(mediaType: string): Kind {
   return kindOfType(mediaType) ?? 'file'
 }
 
-async function readText(exchange: Exchange, contentType: string, limits: BodyLimits): Promise<string> {
+/** curl sends any `-d` as a form, also JSON. */
+function hintFor(text: string): string | undefined {
+  const isObject = /^\s*\{\s*"/.test(text) && text.trimEnd().endsWith('}')
+  return isObject ? 'this was sent as text: its fields are read with "Content-Type: application/json"' : undefined
+}
+
+async function readText(exchange: Exchange, contentType: string, limits: BodyLimits, advice: string): Promise<string> {
   // If another plugin has read the body, it decoded it as UTF-8.
   if (charsetOf(contentType) !== 'utf-8') demandUnread(exchange)
-  return demandText(decodeText(await readBody(exchange, limits), contentType, asFile))
+  return demandText(decodeText(await readBody(exchange, limits), contentType, advice))
 }
 
 function demandText(text: string): string {

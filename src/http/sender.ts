@@ -21,6 +21,8 @@ export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, 
   tellsState?: boolean
   /** The fields of the request without a meaning, safe for one line. */
   ignored?: readonly string[]
+  /** What the caller may have meant instead, for the answer. */
+  hint?: string | undefined
 }
 
 /** What became of an order. With a `msg`, the order has failed, because a part of it did. */
@@ -83,12 +85,12 @@ export class Sender {
    * it is to fail. Otherwise each target of a list has an entry of its own.
    */
   async send(exchange: Exchange, order: Order): Promise<Success> {
-    const { destinations: { list: [first], isList }, isStrict, ignored = [] } = order
+    const { destinations: { list: [first], isList }, isStrict, ignored = [], hint } = order
     if (!first) throw new RelayError('internal')
     const { msg, outcome, ...answer } = isList ? await this.sendList(exchange, order) : await this.sendOne(exchange, order, first)
     const { status, log } = answer
     const applied = [...status === 202 && order.deferred ? ['respond-async'] : [], ...isStrict ? [strict] : []]
-    const data = { ...answer.data, ...ignored.length > 0 && { ignored } }
+    const data = { ...answer.data, ...ignored.length > 0 && { ignored }, ...hint !== undefined && { hint } }
     const headers = { ...answer.headers, ...applied.length > 0 && { 'Preference-Applied': applied.join(', ') } }
     if (msg !== undefined) throw new RelayError('failed', msg, { status, outcome, details: data, headers, logText: log })
     return { ...answer, data, headers: { ...headers, ...outcome && { 'Relay-Outcome': outcome } } }

@@ -100,6 +100,13 @@ describe('a hook', () => {
     const { status, body } = await post(relay, 'nobody/ops', {})
     assert.equal(status, 404)
     assert.match(String(body.msg), /\/hooks\/<source>\/<target>.*uptime-kuma, apprise, slack/)
+    for (const method of ['GET', 'POST']) {
+      for (const left of ['', '/']) {
+        const response = await relay.request(`/hooks${left}`, { method })
+        assert.equal(response.status, 404)
+        assert.match(await response.text(), /^\{"code":404,"msg":"no such source: the address is \/hooks\/<source>\/<target>/, method)
+      }
+    }
     const unknown = await post(relay, 'message/nobody', { text: 'a' })
     assert.deepEqual([unknown.status, String(unknown.body.msg).startsWith('no such target')], [404, true])
     for (const left of ['message', 'message/']) {

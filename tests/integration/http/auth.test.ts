@@ -56,6 +56,25 @@ describe('the API key', () => {
     })
   }
 
+  const noBearer = 'the header Authorization does not begin with "Bearer" and a blank'
+  const notAlone = 'after "Bearer" comes the key alone, without quotes, brackets or another "Bearer"'
+  const nothing = 'after "Bearer" there is nothing: is the variable with the key empty?'
+  // `Token` as in authtoken of Django REST framework, `key=` as in FCM, and the key alone as in many scripts.
+  const forms: [header: string, value: string, flaw: string][] = [
+    ...['', 'Token ', 'bearer:', 'Bearer: ', 'Bearer', 'key='].map((before): [string, string, string] => ['authorization', before + apiKey, noBearer]),
+    ...[`"${apiKey}"`, `<${apiKey}>`, '$KEY', `Bearer ${apiKey}`].map((after): [string, string, string] => ['authorization', `Bearer ${after}`, notAlone]),
+    ['authorization', 'Bearer ', nothing], ['x-api-key', `Bearer ${apiKey}`, 'X-API-Key takes the key alone, without "Bearer"'],
+    ['authorization', 'Bearer wrong', ''], ['authorization', 'Basic dTpw', ''], ['x-api-key', 'wrong', ''],
+  ]
+  test('is refused with what is wrong about its form', async () => {
+    for (const [name, value, flaw] of forms) {
+      for (const path of ['/webhook', '/send/ops', '/hooks/grafana/ops']) {
+        const { status, body: { msg } } = await post(path, { [name]: value })
+        assert.deepEqual([status, msg.split('; ').slice(1).join('; ')], [401, flaw], `${path} ${value}`)
+      }
+    }
+  })
+
   test('is not taken from the query, nor from the body', async () => {
     for (const name of ['key', 'api_key', 'apiKey', 'x-api-key', 'access_token', 'authorization']) {
       assert.equal((await post(`/webhook?${name}=${apiKey}`, {}, JSON.stringify({ [name]: apiKey, group_id: '123456', msg: 'hello' }))).status, 401)

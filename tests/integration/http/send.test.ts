@@ -170,6 +170,29 @@ describe('what a body is', () => {
   })
 })
 
+describe('a text that may be meant as something else is sent, and its answer has a hint:', () => {
+  const json = JSON.stringify({ group_id: '123456', message: 'hi' }, null, 2)
+  const form = 'application/x-www-form-urlencoded'
+  const cases: [what: string, path: string, request: Request & { body: string }, hint: RegExp | undefined][] = [
+    ['JSON, as curl -d sends it', 'ops', { body: json, type: form }, /^this was sent as text: .*"Content-Type: application\/json"$/],
+    ['JSON without a type, for a list', 'ops,ops', { body: ` ${json}\n` }, /^this was sent as text/],
+    ['JSON, in a dry run', 'ops?dry_run=1', { body: json, type: 'text/plain' }, /^this was sent as text/],
+    ['a file of curl -T without a slash', 'ops', { method: 'PUT', body: 'a log' }, /: end the address with a slash, .* arrives as a file$/],
+    ['no hint for JSON that is wanted as text', 'ops?type=text', { body: json }, undefined],
+    ['no hint for braces', 'ops', { body: '{a} and {b}' }, undefined],
+  ]
+  for (const [what, path, request, hint] of cases) {
+    test(what, async () => {
+      const { status, body: { data } } = await send(path, request)
+      assert.equal(status, 200)
+      const told: unknown = Reflect.get(data ?? {}, 'hint')
+      if (hint) assert.match(String(told), hint)
+      else assert.equal(told, undefined)
+      if (!path.includes('dry')) assert.deepEqual(seen(), [to + request.body])
+    })
+  }
+})
+
 describe('a long text', () => {
   const line = `${'x'.repeat(299)}\n`
   const long = line.repeat(20)
@@ -271,6 +294,10 @@ describe('a request is refused, and nothing of it stays:', () => {
     ['a form without a boundary', 'ops', { body: 'x', type: 'multipart/form-data' }, 400, /boundary/],
     ['a form that ends early', 'ops', { body: '--l\r\nContent-Disposition: form-data; name="a"; filename="a.txt"\r\n\r\nabc', type: 'multipart/form-data; boundary=l' }, 400, /last boundary/],
     ['a target in JSON', 'ops', { body: '{"msg":"a","to":"ops"}', type: 'application/json' }, 400, /the target is in the path/],
+    ['a file without a slash', 'ops', { method: 'PUT', body: bytes }, 400, /^the text is not utf-8: .*, or end the address with a slash, so that curl -T adds the name/],
+    ['a large file without a slash', 'ops', { method: 'PUT', body: 'x'.repeat(20_001) }, 413, /larger than 19.5 KB: end the address with a slash/],
+    ...['', '/'].flatMap(left => ['POST', 'PUT'].map((method): [string, string, Request, number, RegExp] => (
+      [`no target in /send${left} by ${method}`, `..${left === '' ? '/send' : '/send/'}`, { method }, 404, /^the address ends without a target: it is \/send\/<target>/]))),
     ['bytes that are no UTF-8', 'ops', { body: bytes }, 400, /^the text is not utf-8: name its charset in the Content-Type, or send it as a file .*as a picture with \?type=image/],
     ['a charset that nobody knows', 'ops', { type: 'text/plain; charset=klingon' }, 400, /^unknown charset in the Content-Type/],
     ['a type that there is not', 'ops?type=voice', { body: bytes, type: 'image/png' }, 400, /^type must be text, image, video, audio or file$/],
