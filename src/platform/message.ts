@@ -46,6 +46,16 @@ export async function send(account: BotAccount, begin: () => void, prepare: () =
   }
 }
 
+/** Waits for the channel of a message. Meanwhile, the message shows that it waits for the platform. */
+export async function opened<T>(message: { isOpening: boolean }, channel: Promise<T>): Promise<T> {
+  message.isOpening = true
+  try {
+    return await channel
+  } finally {
+    message.isOpening = false
+  }
+}
+
 async function makeAll(calls: readonly Call[], isRepeatable: boolean): Promise<string[]> {
   const ids: string[] = []
   for (const [index, call] of calls.entries()) {
@@ -106,6 +116,7 @@ export async function announce(account: BotAccount, { kind }: Target, { id, guil
  */
 export abstract class WebMessage<A extends BotAccount = BotAccount> implements Message {
   abstract readonly likeness: string
+  isOpening = false
   /** As `idempotentFor`, if no other plugin has changed the message. */
   protected readonly repeatableFor: number = 0
   /** Whether another plugin has changed the message, or may have done so before a restart. */
@@ -147,7 +158,7 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> implements M
 
   send(begin: () => void): Promise<Receipt> {
     return send(this.account, begin, async () => {
-      const channel = await this.channel()
+      const channel = await opened(this, this.channel())
       const { session, isForeign } = await announce(this.account, this.target, channel, () => this.items.map(toElement))
       this.isForeign = isForeign
       if (session && isForeign) return { calls: [await this.encode(channel.id, session)] }

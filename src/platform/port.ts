@@ -130,6 +130,8 @@ export interface Message {
   readonly likeness: string
   /** How long after the first call the platform recognizes a repeated one, in milliseconds; absent if it never does. */
   readonly idempotentFor?: number
+  /** Whether the platform is being asked for the channel of a private chat, without which nothing can leave. */
+  readonly isOpening?: boolean
   /**
    * Makes the call. A late answer counts as well, as long as the connection lasts.
    *

@@ -199,6 +199,9 @@ class Attempt {
 
   /** The failure of a message that was not ready in time. Postponed by anything but a stop, a deferred one would block its lane. */
   private unready(): SendError {
+    if (this.sending.message.isOpening) {
+      return new SendError('unsent', 'it did not name the channel of the private chat in time', { causeId: 'unreachable' })
+    }
     const outcome = this.sending.active.delivery.deferred && !this.context.stop.aborted ? 'refused' : 'unsent'
     return new SendError(outcome, 'another plugin of the bot held the message back, or its files came too slowly')
   }

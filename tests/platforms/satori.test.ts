@@ -108,6 +108,14 @@ describe('a message', () => {
     assert.equal(full.calls('user.channel.create').length, 1)
   })
 
+  test('says so where the server does not name the channel of a user', async () => {
+    full.fault('user.channel.create', { answer: 'none', times: 2 })
+    const reply = await send({ to: `${full.sid}:private:u9`, msg: 'a' })
+    assert.deepEqual(outcomeOf(reply), [503, 'unsent'])
+    assert.match(reply.body.msg, /: the platform cannot be reached: it did not name the channel of the private chat in time$/)
+    assert.deepEqual(full.calls('message.create'), [])
+  })
+
   test('goes through a login whose platform is called onebot', async () => {
     assert.deepEqual(idsOf(await send({ to: fresh(plain), msg: 'a' })), [only(plain).id])
     assert.equal(relay.simulator.ledger.length, 0)

@@ -5,7 +5,7 @@ import { fieldsOf } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
 import { BotAccount, checkEach, demandId, isUser, type PlatformSupport } from '../account'
 import { classifyThrown, throwClassified } from '../failure'
-import { send, type Prepared } from '../message'
+import { opened, send, type Prepared } from '../message'
 import { announceSend, createSession, encode, encoderOf, partlyArrived, toElement, type SendSession } from '../outgoing'
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { readMedia, type MediaFile } from '../web'
@@ -170,6 +170,7 @@ const maxMedia = 100 * 2 ** 20
 class AdapterMessage implements Message {
   /** The same for all messages, because there are no look-ups. */
   readonly likeness = ''
+  isOpening = false
   /** The loaded elements. A further round waits for the downloads of the one before. */
   private readonly files = new Map<LoadedMedia, Promise<MediaFile>>()
 
@@ -213,7 +214,7 @@ class AdapterMessage implements Message {
    */
   private async encode(): Promise<() => Promise<string[]>> {
     const { account, bot, adapter, target, items } = this
-    const channelId = await account.channelOf(target)
+    const channelId = await opened(this, account.channelOf(target))
     const words = items.map(item => item.type === 'text' ? item.text : '').join('')
     const size = adapter?.countsBytes ? Buffer.byteLength(words) : words.length
     if (size > (adapter?.longest ?? Infinity)) throw new SendError('refused', undefined, { causeId: 'too-long', isFinal: true })

@@ -6,7 +6,7 @@ import type { ParsedItem, Target } from '../../message/model'
 import { BotAccount, checkEach, isUser, type PlatformSupport } from '../account'
 import { forgive } from '../failure'
 import { Reported, toPage } from '../history'
-import { announce, send, type Prepared } from '../message'
+import { announce, opened, send, type Prepared } from '../message'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { ask, readPages } from '../web'
 import { likenessOf, readBody, readReceipt, toElements, toMarkup } from './protocol'
@@ -128,6 +128,7 @@ class SatoriAccount extends BotAccount {
 
 class SatoriMessage implements Message {
   readonly likeness: string
+  isOpening = false
   /** Absent if the server does not report own messages. */
   readonly reports?: () => readonly Report[]
   /** The elements of the last call, after other plugins. */
@@ -149,7 +150,7 @@ class SatoriMessage implements Message {
   /** Without the session: the adapter announces the message when the server reports it. */
   private async prepare(): Promise<Prepared> {
     const { account, target, items } = this
-    const id = await account.channelOf(target)
+    const id = await opened(this, account.channelOf(target))
     const { elements } = await announce(account, target, { id }, () => toElements(items))
     return { calls: [() => this.post(id, elements)] }
   }
