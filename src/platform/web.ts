@@ -173,18 +173,31 @@ export async function readMedia(bot: Bot, { src, path, name }: LoadedMedia, most
   return describe(data, name || nameOfUrl(src), type, most)
 }
 
-/** The first bytes of usual file types, for data without a name or type. */
+/** The first twelve bytes of usual file types, for data without a name or type. */
 const beginnings: readonly [type: string, bytes: RegExp][] = [
-  ['image/png', /^\x89PNG/], ['image/jpeg', /^\xff\xd8\xff/], ['image/gif', /^GIF8/], ['image/webp', /^RIFF.{4}WEBP/s], ['application/pdf', /^%PDF/],
+  ['image/png', /^\x89PNG/], ['image/jpeg', /^\xff\xd8\xff/], ['image/gif', /^GIF8/], ['image/webp', /^RIFF.{4}WEBP/s], ['image/bmp', /^BM.{4}\0{4}/s],
+  ['image/avif', /^.{4}ftypavi/s], ['image/heic', /^.{4}ftyp(?:hei|mif)/s], ['audio/mp4', /^.{4}ftypM4A/s], ['video/mp4', /^.{4}ftyp/s],
+  ['video/webm', /^\x1aE\xdf\xa3/], ['audio/mpeg', /^(?:ID3|\xff[\xf2\xf3\xfa\xfb])/], ['audio/ogg', /^OggS/], ['audio/wav', /^RIFF.{4}WAVE/s],
+  ['audio/amr', /^#!AMR/], ['application/pdf', /^%PDF/], ['application/zip', /^PK\x03\x04/],
 ]
 const unknownType = 'application/octet-stream'
+
+/**
+ * The media type of a file.
+ *
+ * @param data its content, or the beginning of it
+ * @param given the type that came with the data; may be empty
+ */
+export function typeOf(data: Buffer, name: string, given: string): string {
+  const start = data.toString('latin1', 0, 12)
+  const [found = unknownType] = beginnings.find(([, bytes]) => bytes.test(start)) ?? []
+  return (given === unknownType ? '' : given) || lookup(name) || found
+}
 
 /** @param given the type that came with the data; may be empty */
 function describe(data: Buffer, name: string, given: string, most: number): MediaFile {
   if (data.length > most) throw tooLarge(most)
-  const start = data.toString('latin1', 0, 12)
-  const [found = unknownType] = beginnings.find(([, bytes]) => bytes.test(start)) ?? []
-  const type = (given === unknownType ? '' : given) || lookup(name) || found
+  const type = typeOf(data, name, given)
   const ending = extension(type) || 'bin'
   // With another extension, such as that of `snapshot.cgi`, it would be shown as a file.
   const isShown = /^(?:image|video|audio)\//.test(type)

@@ -102,6 +102,20 @@ describe('a message', () => {
     await relay.reload(config)
   })
 
+  test('has inline media with the type of their name or their first bytes', async () => {
+    const base64 = (bytes: string): string => `base64://${Buffer.from(bytes, 'latin1').toString('base64')}`
+    const audio = ['ID3\x03', '\xff\xfb\x90\x00', 'OggS\0\x02', 'RIFF\x24\0\0\0WAVEfmt ', '#!AMR\n', '\0\0\0\x20ftypM4A '].map(base64)
+    await send({ messages: [
+      ...['\x89PNG\r\n', '\xff\xd8\xff\xe0', 'GIF89a', 'RIFF\x24\0\0\0WEBPVP8 '].map(bytes => ({ type: 'image', url: base64(bytes) })),
+      { type: 'video', url: base64('\0\0\0\x20ftypisom\0') }, ...audio.map(url => ({ type: 'audio', url })),
+      { type: 'file', url: base64('a,b'), name: 'a.csv' }, { type: 'file', url: base64('?') },
+    ] })
+    assert.deepEqual(full.ledger.flatMap(({ parts }) => parts.map(([, content]) => /src="data:(.*?);base64,/.exec(content)?.[1])), [
+      'image/png', 'image/jpeg', 'image/gif', 'image/webp', 'video/mp4', 'audio/mpeg', 'audio/mpeg', 'audio/ogg', 'audio/wav', 'audio/amr', 'audio/mp4',
+      'text/csv', 'application/octet-stream',
+    ])
+  })
+
   test('goes to a user in the channel that the server names, which is asked for once', async () => {
     for (const msg of ['a', 'b']) idsOf(await send({ to: `${full.sid}:private:u7`, msg }))
     assert.deepEqual(full.ledger.map(({ channelId }) => channelId), ['private:u7', 'private:u7'])

@@ -1,5 +1,4 @@
 import { h } from 'koishi'
-import { lookup } from 'mime-types'
 import { digest } from '../../lib/crypto'
 import { fieldsOf, toText } from '../../lib/shape'
 import { cleanWording } from '../failure'
@@ -7,7 +6,7 @@ import { elementsText } from '../incoming'
 import { toElement } from '../outgoing'
 import { SendError, type LoadedItem, type Receipt } from '../port'
 import { classify, withoutCall } from '../qq-answers'
-import { readList, retryAfterOf, toFailure, type WebAnswer } from '../web'
+import { readList, retryAfterOf, toFailure, typeOf, type WebAnswer } from '../web'
 
 /*
  * Answers of Satori servers. A success is 200 with JSON; a failure has a status of HTTP and any text.
@@ -73,12 +72,15 @@ function wordsOf(text: string, body: unknown): string {
  * https://satori.chat/zh-CN/protocol/elements.html (elements).
  */
 
-/** The elements of a message. Inline media without a type get that of their name. */
+/** Inline media without a type, and the beginning of their content. */
+const untyped = /^data:application\/octet-stream;base64,(.{0,16})/
+
+/** The elements of a message. Inline media without a type get that of their name, or of their content. */
 export function toElements(items: readonly LoadedItem[]): h[] {
   return items.map(item => {
     if (!('src' in item)) return toElement(item)
-    const type = lookup(item.name) || 'application/octet-stream'
-    return toElement({ ...item, src: item.src.replace(/^data:application\/octet-stream(?=[;,])/, `data:${type}`) })
+    const toTyped = (_: string, start: string): string => `data:${typeOf(Buffer.from(start, 'base64'), item.name, '')};base64,${start}`
+    return toElement({ ...item, src: item.src.replace(untyped, toTyped) })
   })
 }
 
