@@ -3,7 +3,7 @@ import { unwrap } from '../lib/koishi'
 import { nameOf } from './presence'
 
 /** Keeps one bot running. */
-interface Keeper {
+export interface Keeper {
   /** Called for each change of the bot's status. */
   update(): void
   dispose(): void
@@ -37,14 +37,17 @@ export function attend<T extends Keeper>(
   return { keepers, begin: () => bots.forEach(update) }
 }
 
-/** How long a bot may be connecting before it is started again, in milliseconds. The time doubles with each start, up to the longest. */
-const firstPatience = 60_000
+/**
+ * How long a bot may be connecting, or offline because its adapter gave up, before it is started again, in milliseconds. The time doubles
+ * with each start, up to the longest. A start while the last one is still in progress would make a second connection.
+ */
+const connectingPatience = 60_000
+const offlinePatience = 5_000
 const longestPatience = 600_000
 
 /**
- * Starts bots again that stay "connecting", or whose adapters gave up, until the plugin is disposed. With adapter-telegram 4.5.11, either
- * happens when the platform cannot be reached at the start, or polls fail. Left alone are bots that reconnect by themselves, that a person
- * has stopped, or that are hidden, because another bot starts these.
+ * Starts bots again that stay "connecting", or whose adapters gave up, until the plugin is disposed. Left alone are bots that reconnect by
+ * themselves, that a person has stopped, or that are hidden, because another bot starts these.
  *
  * @param isOther whether another part of the plugin keeps this bot connected
  */
@@ -63,15 +66,15 @@ class Starter implements Keeper {
   constructor(private readonly bot: Bot, private readonly logger: Pick<Logger, 'warn'>) {}
 
   update(): void {
-    const { status, hidden } = this.bot
+    const { bot, bot: { status, hidden } } = this
     clearTimeout(this.timer)
     if (status === Universal.Status.ONLINE) this.tries = 0
     const isStuck = status === Universal.Status.CONNECT || status === Universal.Status.OFFLINE
     if (!isStuck || hidden || this.isStarting || this.isDisposed) return
-    const patience = Math.min(firstPatience * 2 ** this.tries, longestPatience)
+    const patience = Math.min((bot.isActive ? connectingPatience : offlinePatience) * 2 ** this.tries, longestPatience)
     this.timer = setTimeout(() => {
       // An adapter that gives up sets an error, after the change of status; a stop by a person sets none.
-      if (this.bot.status === Universal.Status.OFFLINE && !this.bot.error) return
+      if (bot.status === Universal.Status.OFFLINE && !bot.error) return
       // A failed start is repeated, like that of an adapter that gives up in silence.
       void this.restart(patience).catch(() => undefined).then(() => this.update())
     }, patience)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import { fieldsOf } from '../../src/lib/shape'
+import { fieldsOf, toText } from '../../src/lib/shape'
 import { RelayProcess } from '../faults/process'
 import { temporaryFolder } from '../support/folder'
 import { apiKey } from '../support/relay'
@@ -20,24 +20,27 @@ async function start(t: TestContext, telegram: Telegram, more: object): Promise<
   return callerOf(() => process, `telegram:group:${group}`)
 }
 
-async function stateOf({ ask }: PlatformCaller): Promise<unknown> {
+async function stateOf({ ask }: PlatformCaller): Promise<string> {
   const { data: { bots } } = await ask('/statusz')
-  return fieldsOf([bots].flat()[0]).status
+  const { status, cause } = fieldsOf([bots].flat()[0])
+  return `${toText(status)}: ${toText(cause)}`
 }
 
 describe('what is accepted for later arrives', () => {
-  test('where Telegram cannot be reached at the start', async t => {
-    const telegram = await Telegram.start()
-    telegram.server.fault({ path: /\/getMe$/, answer: 'cut', times: Infinity })
-    const caller = await start(t, telegram, {})
-    const id = await caller.queue({ msg: 'a' })
-    const logins = (): number => telegram.server.callsTo(/\/getMe$/).length
-    await until('the login is tried again', () => logins() > 1)
-    assert.equal(await stateOf(caller), 'connecting')
-    telegram.server.clear()
-    await caller.reaches(id, 'sent')
-    assert.deepEqual(telegram.messages.map(({ text }) => text), ['a'])
-  })
+  for (const [protocol, path] of [['server', /\/getMe$/], ['polling', /\/getWebhookInfo$/]] as const) {
+    test(`within ten seconds where Telegram is away for a moment at the start: ${protocol}`, async t => {
+      const telegram = await Telegram.start()
+      telegram.server.fault({ path, answer: 'cut' })
+      const begun = performance.now()
+      const caller = await start(t, telegram, { protocol })
+      const id = await caller.queue({ msg: 'a' })
+      const failed = 'offline: the bot is not connected (connection closed before the answer was complete (UND_ERR_SOCKET))'
+      await until('its failure is known', async () => await stateOf(caller) === failed)
+      await caller.reaches(id, 'sent')
+      assert(performance.now() - begun < 10_000)
+      assert.deepEqual(telegram.messages.map(({ text }) => text), ['a'])
+    })
+  }
 
   test('where the adapter gives up after failed polls', async t => {
     const telegram = await Telegram.start()

@@ -1,13 +1,17 @@
+import type { Bot } from 'koishi'
 import { demand } from '../../errors'
+import { networkReason } from '../../lib/endpoint'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import { divideText } from '../../lib/words'
 import type { CauseId } from '../../message/causes'
 import type { ParsedItem, Target } from '../../message/model'
 import { BotAccount, checkEach, demandId, type PlatformSupport } from '../account'
+import { classifyThrown } from '../failure'
 import { elementsText, type IncomingSupport } from '../incoming'
 import { onlyPart, WebMessage, type Call, type Channel } from '../message'
 import type { LoadedItem, LoadedMedia, Message, Receipt } from '../port'
+import { attend, type Keeper } from '../restarts'
 import { ask, readMedia, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from '../web'
 
 /** Reads messages from Telegram, because the adapter drops the slash and the bot's name of a command, `/name@bot`. */
@@ -45,7 +49,23 @@ function firstWord(update: unknown): string {
 export const telegram: PlatformSupport = {
   owns: ({ adapterName }) => adapterName === 'telegram',
   account: (bot, presence) => new TelegramAccount(bot, presence),
+  start: ctx => attend(ctx, bot => telegram.owns(bot) ? reportLogins(bot) : undefined).begin(),
   incoming,
+}
+
+/** Makes a failed login known as the error of the bot: the adapter handles no such failure, and the bot would stay "connecting". */
+function reportLogins(bot: Bot): Keeper {
+  const login: unknown = Reflect.get(bot, 'initialize')
+  const undo = (): void => void Reflect.deleteProperty(bot, 'initialize')
+  Reflect.set(bot, 'initialize', async (...args: unknown[]) => {
+    try {
+      if (typeof login === 'function') await Reflect.apply(login, bot, args)
+    } catch (error) {
+      // The text of the adapter's error has the token.
+      if (bot.isActive) bot.offline(new Error(classifyThrown(error).wording ?? networkReason(error)))
+    }
+  })
+  return { update: () => undefined, dispose: undo }
 }
 
 const chatRules = {
