@@ -21,7 +21,7 @@ export interface CommandBody {
 
 /** The identity of a post, for the headers of the Standard Webhooks specification. */
 export interface Identity {
-  /** `webhook-id`, by which the callback recognizes a retry. */
+  /** `webhook-id`, by which the callback recognizes a retry, and a message that is reported again. */
   id: string
   /** The secret for the signature; empty for none. */
   secret: string

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { setTimeout } from 'node:timers/promises'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
+import { digest } from '../lib/crypto'
 import { parseEndpoint, type Endpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/async'
 import { unwrap } from '../lib/koishi'
@@ -11,6 +12,7 @@ import { describePlace, printable } from '../lib/log'
 import type { JsonObject } from '../lib/shape'
 import type { BotSelector, Reply, Target } from '../message/model'
 import { foundInstead, parseReply, replyFields } from '../message/parse'
+import { writeTarget } from '../message/target'
 import { resultOf } from '../relay/delivery'
 import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, type CommandPost, postCommand } from './callback'
@@ -27,6 +29,8 @@ const maxWaiting = 256
 const retryPause = 1000
 /** How long the first account that received a message is remembered, in milliseconds, and for how many messages. */
 const hearerCache = { ttl: 10_000, max: 1_000 }
+/** The same for the identities of commands. */
+const identityCache = { ttl: 3_600_000, max: 10_000 }
 /** The least time between two log lines about dropped commands, in milliseconds. */
 const reportInterval = 60_000
 
@@ -53,6 +57,8 @@ export interface Source {
   /** The target of the reply, unless the reply names another. */
   target: Target
   messageId: string
+  /** The number of the message on the platform's server, if it has one of its own there. */
+  sequence?: string
 }
 
 /** The parts of the plugin that commands need. */
@@ -105,8 +111,8 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
   }
 
   /** Posts a command, with one retry if the settings allow it. It keeps its place among the concurrent posts meanwhile. */
-  const post = async (id: string, endpoint: Endpoint, body: CommandBody): Promise<JsonObject | undefined> => {
-    const options: CommandPost = { timeout, stop: signal, ...(secret || retry) && { identity: { id, secret } } }
+  const post = async (id: string, endpoint: Endpoint, body: CommandBody, event: string): Promise<JsonObject | undefined> => {
+    const options: CommandPost = { timeout, stop: signal, ...(secret || retry) && { identity: { id: event, secret } } }
     try {
       return await postCommand(endpoint, body, options)
     } catch (error) {
@@ -117,8 +123,8 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     return postCommand(endpoint, body, options)
   }
 
-  const ask = async (id: string, endpoint: Endpoint, body: CommandBody): Promise<Reply | undefined> => {
-    const response = await post(id, endpoint, body)
+  const ask = async (id: string, endpoint: Endpoint, body: CommandBody, event: string): Promise<Reply | undefined> => {
+    const response = await post(id, endpoint, body, event)
     if (response && !('reply' in response || 'messages' in response)) {
       throw new CallbackError(`the answer has neither reply nor messages${foundInstead(response, replyFields)}`)
     }
@@ -137,7 +143,8 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     const items = reply.items.filter(item => !(item instanceof RelayError))
     const leave = inFlight.enter()
     try {
-      const { delivery } = await relay.submit({ id, door: 'commands', request: { mode: 'batch', target: reply.target ?? target, bot, items } })
+      const to = reply.target && writeTarget(reply.target) !== writeTarget(target) ? reply.target : target
+      const { delivery } = await relay.submit({ id, door: 'commands', request: { mode: 'batch', target: to, bot, items } })
       const { results } = delivery
       const errors = results.flatMap(result => result?.success === false ? [result.error] : [])
       const worst = resultOf(delivery)
@@ -148,8 +155,13 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     }
   }
 
-  /** Handles a command; never throws. @returns whether there was a reply, so that the message ends here */
-  const handle = async (source: Source, answer: Endpoint | string, body: CommandBody): Promise<boolean> => {
+  /**
+   * Handles a command; never throws.
+   *
+   * @param event the identity of its message
+   * @returns whether there was a reply, so that the message ends here
+   */
+  const handle = async (source: Source, answer: Endpoint | string, body: CommandBody, event: string | undefined): Promise<boolean> => {
     // A standby does not post the command, because the active relay does.
     if (await relay.active().then(() => false, () => true)) return false
     const id = uuid()
@@ -160,7 +172,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
       else {
         reply = await callbacks.run(async () => {
           signal.throwIfAborted()
-          return ask(id, answer, body)
+          return ask(id, answer, body, event ?? id)
         })
       }
       // The context may have been disposed right after the answer.
@@ -188,14 +200,21 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
 
   /** The first account of this Koishi that received each message, by its text, sender and target. */
   const hearers = new LRUCache<string, string>(hearerCache)
+  /** The identities of the commands that were received. */
+  const events = new LRUCache<string, true>(identityCache)
 
-  /** Whether a message is from a bot of this Koishi, or another of its accounts in the same group has received the message first. */
-  const isOwnOrDuplicate = ({ bot: { platform, selfId = '' }, userId, target }: Source, text: string): boolean => {
+  /**
+   * Whether a message is from a bot of this Koishi, another of its accounts in the same group has received it first, or it is reported
+   * again, for example over a second connection.
+   */
+  const isOwnOrDuplicate = ({ bot: { platform, selfId = '' }, userId, target }: Source, text: string, identities: string[]): boolean => {
     if (ctx.bots.some(bot => bot.platform === platform && bot.selfId === userId)) return true
     const said = JSON.stringify([platform, target, userId, text])
     const first = hearers.get(said) ?? selfId
     hearers.set(said, first)
-    return first !== selfId
+    const isKnown = identities.some(identity => events.has(identity))
+    for (const identity of identities) events.set(identity, true)
+    return isKnown || first !== selfId
   }
 
   /** Starts handling a command. @returns whether there was a reply; `undefined` for a message that is not a command */
@@ -204,9 +223,10 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
     const match = commands ? matchNamed(incoming.text, prefix) : matchCommand(incoming.text, { prefix, length })
     if (!match || signal.aborted) return
     const { raw, source } = incoming
-    if (!source || isOwnOrDuplicate(source, raw)) return
+    const identities = source ? identitiesOf(source) : []
+    if (!source || isOwnOrDuplicate(source, raw, identities)) return
     const answer = find(match, source)
-    if (answer !== undefined) return handle(source, answer, toBody(match, raw, source))
+    if (answer !== undefined) return handle(source, answer, toBody(match, raw, source), identities[0])
   }
 
   ctx.middleware((session, next) => {
@@ -226,6 +246,12 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
   const origins = commands ? [...new Set([...commands.values()].map(({ endpoint }) => endpoint.origin))].join(', ') : common?.origin
   const what = commands ? [...commands.keys()].map(name => `"${prefix}${name}"`).join(', ') : `"${prefix}" and ${length} characters`
   logger.info('%s', printable(`listening for commands: ${what}, posted to ${origins ?? ''}`))
+}
+
+/** What is equal in all reports of a message, also after a restart: its ID, and its number on the server. */
+function identitiesOf({ bot, userId, target: { kind, id }, messageId, sequence = '' }: Source): string[] {
+  const names = [...messageId ? [messageId] : [], ...sequence ? [`#${sequence}`] : []]
+  return names.map(name => digest(JSON.stringify([bot.platform, bot.selfId, kind, id, userId, name])))
 }
 
 function toBody({ command, content }: CommandMatch, text: string, { userId, target, messageId }: Source): CommandBody {

@@ -2,7 +2,12 @@ import type { RelayError } from '../errors'
 import type { Language } from '../lib/language'
 
 /** The chat for a message: a group (a channel, on some platforms) or the private chat with a user. */
-export interface Target { kind: 'group' | 'private', id: string }
+export interface Target {
+  kind: 'group' | 'private'
+  id: string
+  /** The group of a temporary chat, without which OneBot does not reach its user. It is no part of the identity, and is not kept. */
+  group?: string
+}
 
 /** A target, and optionally its platform, such as `discord`, and the account that sends. */
 export interface Address extends BotSelector { target: Target }

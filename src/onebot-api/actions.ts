@@ -116,7 +116,9 @@ function readTarget(params: JsonObject, kind: Target['kind']): Target {
   const field = kind === 'group' ? 'group_id' : 'user_id'
   const id = parseId(params, field)
   if (id === undefined) throw new RelayError('bad-request', `${field} is required`)
-  return { kind, id }
+  // Without the group, implementations reach no member of a group who is not a friend.
+  const group = kind === 'private' && parseId(params, 'group_id')
+  return { kind, id, ...group && { group } }
 }
 
 /** The kind of the target of `send_msg`: by `message_type`, or else by the given ID. */

@@ -12,6 +12,8 @@ export interface Source {
   /** The group, or the private chat with the sender. */
   target: Target
   messageId: string
+  /** The number of the message on the platform's server, if it has one of its own there. */
+  sequence?: string
 }
 
 /** Reads the messages of a particular platform. */
@@ -22,6 +24,8 @@ export interface IncomingSupport {
   readRaw?(session: object): string | undefined
   /** Whether the bot's own account sent the message. */
   isOwn?(session: object): boolean
+  /** The number of the message on the platform's server, if the ID may differ between reports of one message. */
+  sequenceOf?(session: object): string
   /** The chat, such as a topic of a group, if the channel and the sender of the session do not determine it. */
   targetOf?(session: object): Target | undefined
 }
@@ -56,7 +60,7 @@ export class Incoming {
   get source(): Source | undefined {
     const { platform, selfId, userId, channelId, messageId = '', isDirect } = this.session
     if (!userId || userId === selfId || this.support?.isOwn?.(this.session)) return
-    const origin = { bot: { platform, selfId }, userId, messageId }
+    const origin = { bot: { platform, selfId }, userId, messageId, sequence: this.support?.sequenceOf?.(this.session) ?? '' }
     const target = this.support?.targetOf?.(this.session)
     if (target) return { ...origin, target }
     // A temporary private session has a guild ID, so only isDirect tells whether it is private.

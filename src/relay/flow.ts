@@ -68,7 +68,8 @@ export interface DigestShare {
 }
 
 const isAddress = objectOf<Address>({
-  platform: optional(isString), selfId: optional(isString), target: objectOf<Target>({ kind: oneOf(['group', 'private']), id: isString }),
+  platform: optional(isString), selfId: optional(isString),
+  target: objectOf<Target>({ kind: oneOf(['group', 'private']), id: isString, group: optional(isString) }),
 })
 
 /** Checks a flow read from JSON. */

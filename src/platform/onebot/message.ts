@@ -36,8 +36,8 @@ export function toSegments([item]: readonly LoadedItem[], elements: readonly h[]
 }
 
 /** The action and the parameters that send these segments. */
-export function toCall({ kind, id }: Target, message: readonly Segment[]): [action: string, params: JsonObject] {
-  const to = { [kind === 'group' ? 'group_id' : 'user_id']: toNumber(id) }
+export function toCall({ kind, id, group }: Target, message: readonly Segment[]): [action: string, params: JsonObject] {
+  const to = { [kind === 'group' ? 'group_id' : 'user_id']: toNumber(id), ...group && { group_id: toNumber(group) } }
   const [segment] = message
   if (segment?.type !== 'file') return [`send_${kind}_msg`, { ...to, message }]
   const { file, name } = segment.data
@@ -198,7 +198,19 @@ export const incomingOneBot: IncomingSupport = {
   readText: session => messageText(eventOf(session)),
   // OneBot's report of a message from another device of the account.
   isOwn: session => eventOf(session).post_type === 'message_sent',
+  // NapCat has zero where the server gave no number.
+  sequenceOf: session => toText(eventOf(session).real_seq).replace(/^0$/, ''),
+  targetOf(session) {
+    const { message_type: type, sub_type: subType, sender, user_id: userId, group_id: groupId } = eventOf(session)
+    if (type !== 'private' || subType !== 'group') return
+    // LuckyLilliaBot and go-cqhttp name the group within the sender, NapCat beside it.
+    const group = toText(fieldsOf(sender).group_id ?? groupId)
+    return { kind: 'private', id: toText(userId), ...group !== unknownGroup && { group } }
+  },
 }
+
+/** NapCat names it in a temporary chat whose group it cannot find. */
+const unknownGroup = '284840486'
 
 /** The event that the adapter made a session of, without fields when the session is of another platform. */
 export function eventOf(session: object): JsonObject {

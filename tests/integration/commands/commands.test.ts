@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { json } from 'node:stream/consumers'
 import { describe, test, type TestContext } from 'node:test'
+import type { Saying } from '../../../simulator/types'
 import type { SimulatorOptions } from '../../../simulator'
 import { fieldsOf, type JsonObject } from '../../../src/lib/shape'
 import { Relay } from '../../../src/relay/relay'
+import { addForward } from '../../support/onebot'
 import type { TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { group, say, serveCallback, startWith, user } from './support'
@@ -60,6 +62,54 @@ for (const messageFormat of ['array', 'string'] as const) {
     assert(!relay.logs.some(line => line.startsWith('message-relay ') && line.includes('secret')))
   })
 }
+
+test('the reply to a temporary chat names its group to the platform, and to nobody else', async t => {
+  const { relay: { simulator }, bodies } = await start(t, { reply: 'pong', user_id: user })
+  const events: [event: JsonObject, group?: number][] = [
+    [{ group_id: 123456, temp_source: 0 }, 123456], [{ sender: { user_id: Number(user), group_id: 123456 } }, 123456],
+    // NapCat's `packages/napcat-onebot/api/msg.ts`, where it finds no group.
+    [{ group_id: 284840486 }], [{}],
+  ]
+  for (const [raw] of events) {
+    const sent = simulator.ledger.length
+    simulator.say({ user, text: '#ping x', subType: 'group', raw })
+    await simulator.until(({ ledger }) => ledger.length > sent)
+  }
+  const calls = simulator.calls.filter(({ action }) => action === 'send_private_msg')
+  assert.deepEqual(calls.map(({ params }) => [params.user_id, params.group_id]), events.map(([, id]) => [Number(user), id]))
+  assert(bodies.every(body => !('group_id' in body)))
+})
+
+describe('a message that is reported twice', () => {
+  const reports: [what: string, first: Partial<Saying>, second: Partial<Saying>][] = [
+    ['with one ID', { messageId: 7 }, { messageId: 7 }],
+    ['with one number of the server', { messageId: 7, raw: { real_seq: '55' } }, { messageId: 8, raw: { real_seq: '55' } }],
+    ['in a private chat', { group: undefined, messageId: 7 }, { group: undefined, messageId: 7 }],
+  ]
+  for (const [what, first, second] of reports) {
+    test(`${what} runs a command once`, async t => {
+      const { relay: { simulator }, bodies, passed } = await start(t)
+      for (const each of [first, second]) simulator.say({ group, user, text: '#ping x', ...each })
+      await until('the second report goes on to the others', () => passed.length === 1)
+      // Others may be equal, but for the number.
+      simulator.say({ group, user, text: '#ping x', ...second, messageId: 9, raw: { real_seq: '56' } })
+      simulator.say({ group, user: '10002', text: '#ping x', ...second, raw: { real_seq: '0' } })
+      await simulator.until(({ ledger }) => ledger.length === 3)
+      assert.deepEqual(bodies.map(({ message_id: id }) => id), ['7', '9', String(second.messageId)])
+    })
+  }
+
+  test('over two connections of one account runs a command once', async t => {
+    const { relay: { app, simulator }, bodies, passed } = await start(t)
+    const fork = addForward(app, simulator.endpoint, { selfId: simulator.selfId })
+    t.after(() => fork.dispose())
+    await simulator.until(({ connections }) => connections === 2)
+    simulator.say({ group, user, text: '#ping x' })
+    await simulator.until(({ ledger }) => ledger.length === 1)
+    await until('the second report goes on to the others', () => passed.length === 1)
+    assert.equal(bodies.length, 1)
+  })
+})
 
 describe('listening', () => {
   test('lets everything else pass, what only its type says is the bot\'s own as well, and logs nothing of it', async t => {

@@ -42,6 +42,19 @@ test('a dry run shows what would be sent, and sends nothing', async () => {
   assert.deepEqual(sends(relay), [])
 })
 
+test('the group of a temporary chat goes with a private message, and with no other', async () => {
+  const file = 'base64://Zg=='
+  for (const [action, params, expected] of [
+    ['send_private_msg', { user_id: user, group_id: group, message: 'a' }, Number(group)], ['send_private_msg', { user_id: user, message: 'a' }, undefined],
+    ['send_msg', { message_type: 'private', user_id: user, group_id: group, message: 'a' }, Number(group)],
+    ['upload_private_file', { user_id: user, group_id: group, file, name: 'a' }, Number(group)],
+  ] as const) {
+    assert.equal((await call(relay, action, params)).retcode, 0)
+    assert.equal(relay.simulator.calls.findLast(({ params: { user_id: id } }) => id === Number(user))?.params.group_id, expected)
+    assert.equal(relay.simulator.ledger.at(-1)?.target.type, 'private')
+  }
+})
+
 const logged = (): string => relay.logs.slice(start).join('\n')
 const json = { 'content-type': 'application/json' }
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
