@@ -10,13 +10,14 @@ import { languages, type Language } from '../lib/language'
 import { matchesGlob, readList } from '../lib/words'
 import { printable } from '../lib/log'
 import { parseDestinations } from '../message/target'
-import type { Content, Item, TargetNames } from '../message/model'
+import type { Content, Destinations, Item, TargetNames } from '../message/model'
 import { isKeyField, pattern, readAddress, textsInPath } from './address'
 import { hookCredentialsOf, keysInBody, parseHook } from './body'
 import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
 import type { Sources } from './registry'
+import type { Asked } from './shapes'
 import { keyIn, started, type EventKey, type HookEvent, type HookRequest, type Source } from './source'
 import { templateRoutes } from './template-routes'
 import { reasonOf, type Templates } from './templates'
@@ -102,9 +103,9 @@ class Hooks {
   async handle(exchange: Exchange): Promise<Answer> {
     try {
       const source = await this.find(exchange)
-      const answer = await this.accept(exchange, source)
+      const [answer, asked] = await this.accept(exchange, source)
       if (!source.shape || 'dry_run' in answer.data) return answer
-      return { ...source.shape.success(exchange.query), log: answer.log, headers: answer.headers }
+      return { ...source.shape.success(asked, answer.data), log: answer.log, headers: answer.headers }
     } catch (thrown) {
       const error = RelayError.from(thrown)
       throw temporary.has(error.code) ? error.with({ status: 503 }) : error
@@ -112,27 +113,37 @@ class Hooks {
   }
 
   /** Answers a failure in the shape that the callers of the source expect. */
-  fail(thrown: RelayError, { params }: Exchange): PlainAnswer {
+  fail(thrown: RelayError, exchange: Exchange): PlainAnswer {
     const error = thrown.status === 503 ? thrown.with({ headers: { 'retry-after': retryAfter, ...thrown.headers } }) : thrown
-    const answer = this.options.sources.get(params.source ?? '')?.shape?.failure(error) ?? failure(error)
+    const answer = readAddress(exchange, this.options.sources).source?.shape?.failure(error) ?? failure(error)
     return { ...answer, headers: error.headers }
   }
 
-  private async accept(exchange: Exchange, source: Source): Promise<Success> {
-    const { query, caller } = exchange
-    const { access, sender, names, payloads, limits } = this.options
-    const texts = textsInPath(readAddress(exchange, this.options.sources), text => access.knows(text))
+  private async accept(exchange: Exchange, source: Source): Promise<[Success, Asked]> {
+    const { query } = exchange
+    const { access, sender, names, limits } = this.options
+    const address = readAddress(exchange, this.options.sources)
+    const texts = textsInPath(address, text => access.knows(text))
     const targets = exchange.params.targets ?? await this.topicOf(exchange, source)
     const destinations = parseDestinations(targets, {}, names)
     sender.demandTargets(exchange, destinations)
-    const handling = parseHandling({}, query)
-    const { thread, ...timing } = readTiming(query)
-    const asked = readChoice(query, 'lang', languages)
-    const localized = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
     const raw = await readBody(exchange, limits)
     // Frees the body before the message is sent, because it is many times as large.
     exchange.body = undefined
     const hook = await parseHook(exchange, raw, source, texts)
+    const asked = { query, targets, tail: address.tail, chat: hook.payload.chat_id }
+    return [await this.submit(exchange, source, hook, { targets, destinations }), asked]
+  }
+
+  private async submit(
+    exchange: Exchange, source: Source, hook: HookRequest, { targets, destinations }: { targets: string, destinations: Destinations },
+  ): Promise<Success> {
+    const { query, caller } = exchange
+    const { sender, payloads } = this.options
+    const handling = parseHandling({}, query)
+    const { thread, ...timing } = readTiming(query)
+    const asked = readChoice(query, 'lang', languages)
+    const localized = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
     const kept = handling.isDry ? undefined : payloads.keep(source.name, caller.name, hook)
     const reading = source.read(hook)
     if ('skipped' in reading) return skip(reading.skipped)

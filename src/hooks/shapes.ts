@@ -1,9 +1,21 @@
 import type { RelayError } from '../errors'
-import { failure, jsonAnswer as json, type PlainAnswer } from '../http/routes'
+import { jsonAnswer as json, type PlainAnswer } from '../http/routes'
 
-/** The answers that the callers of a chat robot expect. A failure keeps its HTTP status, because most callers look only at that. */
+/** The parts of a request that the answer may depend on. */
+export interface Asked {
+  readonly query: URLSearchParams
+  /** The targets in the caller's words. */
+  readonly targets: string
+  /** What the client has appended to the address. */
+  readonly tail: string
+  /** The chat in Telegram. */
+  readonly chat: unknown
+}
+
+/** The answers that the callers of a source expect. A failure keeps its HTTP status, because most callers look only at that. */
 export interface Shape {
-  success: (query: URLSearchParams) => PlainAnswer
+  /** @param data that of the envelope */
+  success: (asked: Asked, data: object) => PlainAnswer
   failure: (error: RelayError) => PlainAnswer
 }
 
@@ -22,7 +34,7 @@ const discordEpoch = 1_420_070_400_000
 
 /** Webhooks of Discord ("Execute Webhook"): no content, or with `wait` the message. */
 export const discordShape: Shape = {
-  success(query) {
+  success({ query }) {
     if (!/^(?:true|1)$/i.test(query.get('wait') ?? '')) return { status: 204, type: 'text/plain', body: '' }
     const now = Date.now()
     const id = String(BigInt(now - discordEpoch) << 22n)
@@ -50,8 +62,45 @@ export const feishuShape: Shape = {
   failure: ({ status, message }) => json(status, { code: status, msg: message, data: {}, StatusCode: status, StatusMessage: message }),
 }
 
-/** The fields that clients of Bark, Gotify and PushDeer expect, in this order. Each client ignores the other fields. */
+/** The fields by which clients of push services tell a success, besides those of the envelope. Each client ignores the others. */
+function acceptance({ chat, tail, targets }: Asked): object {
+  const now = Date.now()
+  const time = Math.floor(now / 1000)
+  const chatId = Number(chat)
+  return {
+    // Telegram. The message does not exist, but clients parse the numbers.
+    ok: true, result: { message_id: time, date: time, chat: { id: Number.isSafeInteger(chatId) ? chatId : 0, type: 'group' } },
+    // ntfy has texts as IDs, Gotify has numbers.
+    id: /(?:^|\/)message$/.test(tail) ? now : now.toString(36), time, event: 'message', topic: targets, message: 'success',
+    // Pushover, Server酱, WeCom, iGot, Synology Chat.
+    status: 1, errno: 0, errcode: 0, errmsg: 'ok', ret: 0, success: true,
+    // PushDeer. Its clients take a field `error` for a failure.
+    content: { result: ['{"success":"ok"}'] },
+  }
+}
+
+/** The same for a failure. */
+function refusal({ status, message }: RelayError): object {
+  return {
+    ok: false, error_code: status, description: message, message, errno: status, errcode: status, errmsg: message, success: false,
+    errorCode: status, errorDescription: message, content: { result: [] },
+  }
+}
+
+/** The envelope, with the fields that clients of push services expect beside it. */
+export const messageShape: Shape = {
+  success: (asked, data) => json(200, { code: 0, msg: 'ok', data, ...acceptance(asked) }),
+  failure: error => json(error.status, { ...error.envelope, ...refusal(error) }),
+}
+
+/** The code of a success, by the path that the client appends: WxPusher, PushDeer and Server酱. Those of Bark and PushPlus expect 200. */
+function codeOf(tail: string): number {
+  if (tail.startsWith('api/send/message')) return 1000
+  return /(?:^|\/)message\/push$|\.send$/.test(tail) ? 0 : 200
+}
+
+/** The same for clients that expect a code of their service, and a text in `error`. */
 export const pushShape: Shape = {
-  success: () => json(200, { code: 200, message: 'success', id: Date.now(), content: { result: ['{"success":"ok"}'] } }),
-  failure,
+  success: (asked, data) => json(200, { code: codeOf(asked.tail), msg: 'ok', data: { ...data, errno: 0 }, ...acceptance(asked) }),
+  failure: error => json(error.status, { ...error.envelope, ...refusal(error), error: error.message }),
 }

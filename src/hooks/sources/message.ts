@@ -3,7 +3,7 @@ import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { header, object, textOf } from '../fields'
 import { fromMarkdown } from '../markup'
-import { pushShape } from '../shapes'
+import { messageShape, pushShape } from '../shapes'
 import { keyIn, type Source } from '../source'
 
 /** The possible fields of the title and of the text; the first that is not empty counts. */
@@ -22,6 +22,7 @@ export const message: Source = {
   takesTail: true,
   keyHeader: 'x-gotify-key',
   textFields: [...titles, ...texts, markdown],
+  shape: messageShape,
   read({ headers, payload, query }) {
     const places = [payload, Object.fromEntries(query)]
     const described = find([markdown], places)
@@ -36,7 +37,7 @@ export const message: Source = {
   keyOf: keyIn('idempotency-key'),
 }
 
-/** The source `message` for clients that read the answer. */
+/** The source `message` for clients that expect a code of their service. */
 export const push: Source = { ...message, name: 'push', shape: pushShape }
 
 function find(names: readonly string[], places: readonly JsonObject[]): string {

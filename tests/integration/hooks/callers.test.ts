@@ -133,7 +133,6 @@ for (const [program, ways] of Object.entries(programs)) {
         const response = await fetch(relay.url + path, init)
         const text = await response.text()
         assert.equal(response.status, 200, text)
-        if (path.startsWith('/hooks/push')) assert.match(text, /^\{"code":200,"message":"success","id":\d+,"content":\{"result":\["\{\\"success\\":\\"ok\\"\}"\]\}\}\n$/)
         if (path.startsWith('/hooks/dingtalk')) assert.equal(text, '{"errcode":0,"errmsg":"ok"}\n')
         const [told = '', ...others] = texts(relay)
         if (typeof said === 'string') assert.equal(told, said)

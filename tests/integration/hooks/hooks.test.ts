@@ -27,7 +27,8 @@ describe('a hook', () => {
   test('is sent, and answered with its delivery, which has the record', async () => {
     const { status, body, data, headers } = await post(relay, 'message/ops', { title: 'Backup', message: 'All volumes done' })
     assert.equal(status, 200)
-    assert.deepEqual(body, { code: 0, msg: 'ok', data: { delivery_id: headers.get('x-request-id'), state: 'sent' } })
+    const { code, msg } = body
+    assert.deepEqual({ code, msg, data }, { code: 0, msg: 'ok', data: { delivery_id: headers.get('x-request-id'), state: 'sent' } })
     assert.deepEqual(texts(relay), ['Backup\nAll volumes done'])
     const record = await relay.request(`/deliveries/${String(data.delivery_id)}`)
     assert.match(await record.text(), /"state":"sent"/)

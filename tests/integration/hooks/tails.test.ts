@@ -33,15 +33,15 @@ const github = { action: 'opened', issue: { number: 7, title: 'It broke', html_u
 const ntfyAuth = Buffer.from(`Basic ${Buffer.from(`:${key}`).toString('base64')}`).toString('base64url')
 
 const clients: Record<string, [what: string, path: string, call: Call, said: string | RegExp][]> = {
-  // Sources: caronc/apprise, apprise/plugins/NotifyGotify.py; whyour/qinglong, back/services/notify.ts; proxmox-notify, src/endpoints/gotify.rs
+  // Sources: caronc/apprise, plugins/NotifyGotify.py; whyour/qinglong, back/services/notify.ts; proxmox-notify, src/endpoints/gotify.rs
   'of Gotify': [
     ['has the key in its header', '/hooks/push/ops/message', { json: gotify, headers: { 'x-gotify-key': key } }, 'vzdump\nbackup done'],
     ['has the key in the parameter token', `/hooks/push/ops/message?token=${key}`, { form: { title: 't', message: 'm' } }, 't\nm'],
     ['is given an address that ends with a slash', `/hooks/push/ops//message?token=${key}`, { form: { title: 't', message: 'm' } }, 't\nm'],
     ['is given an address with a query', `/hooks/push/ops?key=${key}/message`, { json: gotify }, 'vzdump\nbackup done'],
-    ['is given an address with a query, and adds its own', `/hooks/push/ops?lang=en-US&/message?token=${key}`, { json: gotify }, 'vzdump\nbackup done'],
+    ['is given a query, and adds its own', `/hooks/push/ops?lang=en-US&/message?token=${key}`, { json: gotify }, 'vzdump\nbackup done'],
   ],
-  // Sources: Finb/bark-server, route_push.go; louislam/uptime-kuma, server/notification-providers/bark.js; whyour/qinglong, sample/notify.py
+  // Sources: Finb/bark-server, route_push.go; louislam/uptime-kuma, notification-providers/bark.js; whyour/qinglong, sample/notify.py
   'of Bark': [
     ['has the key in the JSON', '/hooks/push/ops/push', { json: { ...bark, device_key: key } }, '签到\n已签到'],
     ['has several keys in the JSON', '/hooks/push/ops/push', { json: { ...bark, device_keys: ['another', key] } }, '签到\n已签到'],
@@ -54,7 +54,7 @@ const clients: Record<string, [what: string, path: string, call: Call, said: str
   ],
   // Sources: binwiederhier/ntfy, docs/publish.md and client/client.go; louislam/uptime-kuma, server/notification-providers/ntfy.js
   'of ntfy': [
-    ['puts its text', '/hooks/message/ops', { method: 'PUT', body: 'Backup successful', headers: { authorization: `Bearer ${key}` } }, 'Backup successful'],
+    ['puts its text', '/hooks/message/ops', { method: 'PUT', body: 'Backup done', headers: { authorization: `Bearer ${key}` } }, 'Backup done'],
     ['publishes by GET', `/hooks/message/ops/publish?message=hi&auth=${ntfyAuth}`, {}, 'hi'],
     ['posts JSON with a topic', '/hooks/message', { json: { topic: 'ops', ...gotify }, headers: { authorization: `Bearer ${key}` } }, 'vzdump\nbackup done'],
     ['posts JSON with a topic to an address with a slash', '/hooks/message/', { json: { topic: 'ops', message: 'm' }, headers: { 'x-api-key': key } }, 'm'],
@@ -73,7 +73,7 @@ const clients: Record<string, [what: string, path: string, call: Call, said: str
     ['has token', '/hooks/push/ops/send', { json: { token: key, title: 't', content: 'm' } }, 't\nm'],
     ['has appToken', '/hooks/push/ops/api/send/message', { json: { appToken: key, content: 'm', uids: [] } }, 'm'],
   ],
-  // Sources: caronc/apprise, apprise/plugins/NotifyMattermost.py; netdata, src/health/notifications/alarm-notify.sh.in (send_discord, send_slack)
+  // Sources: caronc/apprise, plugins/NotifyMattermost.py; netdata, src/health/notifications/alarm-notify.sh.in
   'of Slack, Mattermost or Discord': [
     ['appends hooks and its token', `/hooks/slack/ops/hooks/${key}`, { json: { text: 'm', icon_url: null } }, 'm'],
     ['appends services and its token', `/hooks/slack/ops/services/T0/B0/${key}`, { json: { text: 'm' } }, 'm'],
@@ -114,6 +114,69 @@ for (const [service, ways] of Object.entries(clients)) {
     }
   })
 }
+
+/** A field of an answer in JSON, by its names with dots. */
+const reader = (text: string) => (path: string): unknown => path.split('.').reduce<unknown>((value, name) => (
+  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+), JSON.parse(text))
+
+/** What clients look for in an answer, in the sources named above and those named here. */
+const checks: Record<string, [tail: string, sent: Call, isSuccess: (at: ReturnType<typeof reader>) => boolean]> = {
+  'Alertmanager, by extractOk of telebot': ['bot1:a/sendMessage', { json: { chat_id: '-1001', text: 'a' } }, at => (
+    at('ok') === true && Number.isInteger(at('result.message_id')) && Number.isInteger(at('result.date')) && at('result.chat.id') === -1001
+  )],
+  '青龙 (notify.py), with Telegram': ['bot1:a/sendMessage', { form: { chat_id: '@ops', text: 'a' } }, at => at('ok') === true],
+  '青龙 (notify.ts), with Gotify': ['message?token=1', { json: gotify }, at => typeof at('id') === 'number'],
+  '青龙 (notify.ts), with Bark': ['', { json: bark }, at => at('code') === 200],
+  '青龙 (notify.ts), with Server酱': ['SCT1.send', { form: { title: 'a', desp: 'b' } }, at => at('errno') === 0 || at('data.errno') === 0],
+  '青龙 (notify.py), with Server酱': ['SCT1.send', { form: { text: 'a', desp: 'b' } }, at => at('code') === 0],
+  '青龙 (notify.ts), with PushPlus': ['send', { json: { token: '1', title: 'a', content: 'b' } }, at => at('code') === 200],
+  '青龙 (notify.ts), with WxPusher': ['api/send/message', { json: { appToken: '1', content: 'b' } }, at => at('code') === 1000],
+  '青龙 (notify.ts), with Synology Chat': ['', { form: { payload: JSON.stringify({ text: 'a' }) } }, at => at('success') === true],
+  '青龙 (notify.ts), with iGot': ['1', { form: { title: 'a', content: 'b' } }, at => at('ret') === 0],
+  '青龙 (notify.js), with ntfy': ['', { body: 'a' }, at => Boolean(at('id'))],
+  'Uptime Kuma (pushdeer.js)': ['message/push', { json: { pushkey: '1', text: 'a', desp: 'b' } }, at => (
+    at('error') === undefined && at('content.result.length') !== 0 && reader(String(at('content.result.0')))('success') === 'ok'
+  )],
+  'a client of PushDeer in Go (gopushdeer)': ['message/push?pushkey=1&text=a', {}, at => at('code') === 0],
+  'ntfy (client/client.go)': ['', { body: 'a' }, at => (
+    Number.isInteger(at('time')) && at('event') === 'message' && ['id', 'topic', 'message'].every(name => typeof at(name) === 'string')
+  )],
+}
+
+describe('a 200 is a success, and a failure is a failure, for', () => {
+  for (const [client, [tail, sent, isSuccess]] of Object.entries(checks)) {
+    test(client, async () => {
+      const headers = { 'x-api-key': key }
+      const { status, text } = await call(`/hooks/push/ops/${tail}`, { ...sent, headers })
+      assert.equal(status, 200, text)
+      assert(isSuccess(reader(text)), text)
+      const empty: Call = { ...sent, headers, ...sent.form && { form: {} }, ...sent.json && { json: {} }, ...sent.body !== undefined && { body: ' ' } }
+      for (const [path, refused, expected] of [
+        [`ops/${tail}`, { ...sent, headers: { 'x-api-key': 'wrong' } }, 401], [`group:654321/${tail}`, { ...sent, headers }, 403],
+        [`nobody/${tail}`, { ...sent, headers }, 404], [`ops/${tail.replace('&text=a', '')}`, empty, 400],
+      ] as const) {
+        for (const source of ['push', 'message']) {
+          const answer = await call(`/hooks/${source}/${path}`, refused)
+          const at = reader(answer.text)
+          assert.deepEqual([answer.status, at('code'), at('description')], [expected, expected, at('msg')], answer.text)
+          assert.deepEqual(['ok', 'error_code', 'errcode', 'success'].map(at), [false, expected, expected, false])
+          // The envelope has an object there.
+          if (source === 'push') assert.equal(at('error'), at('msg'))
+          assert(!['id', 'result'].some(name => at(name) !== undefined))
+        }
+      }
+    })
+  }
+
+  test('clients of ntfy and Gotify with the envelope of message, too', async () => {
+    for (const [tail, type] of [['', 'string'], ['/message', 'number']] as const) {
+      const at = reader((await call(`/hooks/message/ops${tail}`, { json: gotify, headers: { 'x-api-key': key } })).text)
+      assert.deepEqual(['code', 'msg', 'data.state', 'event', 'topic', 'ok'].map(at), [0, 'ok', 'sent', 'message', 'ops', true])
+      assert.equal(typeof at('id'), type)
+    }
+  })
+})
 
 describe('what stands behind the target', () => {
   test('is a key where it is one segment, and never text', async () => {
