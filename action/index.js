@@ -29,6 +29,12 @@ function parseJson(text) {
 }
 var [space = 0, quote = 0, backslash, comma, openArray, closeArray, openObject, closeObject] = Buffer.from(' "\\,[]{}');
 
+// src/lib/retry-after.ts
+function readRetryAfter(text) {
+  const wait = /^[\d.]+$/.test(text) ? Number(text) * 1e3 : Date.parse(text) - Date.now();
+  return wait > 0 ? wait : void 0;
+}
+
 // src/lib/shape.ts
 var isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 var fieldsOf = (value) => isObject(value) ? value : {};
@@ -136,6 +142,7 @@ function judgePart(part) {
 function readOutcome(value) {
   return severity.find((each) => each === value);
 }
+var longestPause = 3600;
 var temporary = /* @__PURE__ */ new Set([408, 409, 429, 503]);
 async function send(server, message, patience, note) {
   const { to, body, key, thread, urgent, at, wait } = message;
@@ -166,7 +173,8 @@ async function attempt(server, request, wait) {
       result,
       isConclusive: status < 300 || result.outcome === "refused",
       isTemporary: temporary.has(status) || objectsIn(data.deliveries).some(({ code }) => temporary.has(code)),
-      ...after !== void 0 && { after: Number(after) || 1 }
+      // A proxy may have written it.
+      ...after !== void 0 && { after: Math.min(Math.max((readRetryAfter(after) ?? 0) / 1e3, 1), longestPause) }
     };
   } catch (error) {
     if (error instanceof UsageError) return { result: { outcome: error.outcome, msg: error.message, data: {} } };

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { text as readText } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseJson } from '../src/lib/json'
+import { readRetryAfter } from '../src/lib/retry-after'
 import { fieldsOf, isObject, objectsIn as listOf, type JsonObject as Fields } from '../src/lib/shape'
 
 /** The exit codes by outcome. Those of wrong usage and missing permission are from sysexits.h. */
@@ -198,6 +199,8 @@ export interface Message {
   wait?: number | undefined
 }
 
+/** The longest pause between two tries, in seconds. */
+const longestPause = 3600
 /** The statuses of temporary failures. */
 const temporary: ReadonlySet<unknown> = new Set([408, 409, 429, 503])
 
@@ -247,7 +250,8 @@ async function attempt(server: Server, request: Call, wait?: number): Promise<At
       result,
       isConclusive: status < 300 || result.outcome === 'refused',
       isTemporary: temporary.has(status) || listOf(data.deliveries).some(({ code }) => temporary.has(code)),
-      ...after !== undefined && { after: Number(after) || 1 },
+      // A proxy may have written it.
+      ...after !== undefined && { after: Math.min(Math.max((readRetryAfter(after) ?? 0) / 1000, 1), longestPause) },
     }
   } catch (error) {
     if (error instanceof UsageError) return { result: { outcome: error.outcome, msg: error.message, data: {} } }

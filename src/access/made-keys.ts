@@ -1,7 +1,7 @@
 import type { Logger } from 'koishi'
 import { randomBytes } from 'node:crypto'
 import { demand, RelayError } from '../errors'
-import { sha256 } from '../lib/crypto'
+import { equalsSecret, sha256 } from '../lib/crypto'
 import { quoted } from '../lib/log'
 import { fieldsOf, type JsonObject } from '../lib/shape'
 import { isSet } from '../lib/words'
@@ -82,6 +82,7 @@ export class MadeKeys {
     demand(!(signs || isSet(fields.secret)) || caller.may('hooks'), 'a secret for signatures needs hooks in allow: signatures count there only')
     await this.made.change(content => {
       if (this.fixedNames.has(name) || Object.hasOwn(content, name)) throw new RelayError('conflict', 'there is a key of this name already')
+      if (typeof fields.secret === 'string' && this.isUsed(fields.secret.trim(), content)) throw new RelayError('conflict', 'another key has this secret: give one that is used for nothing else')
       if (Object.keys(content).length >= maxKeys) throw new RelayError('conflict', `there are ${maxKeys} keys already: remove one first`)
       return { ...content, [name]: { ...entry, created_at: new Date().toISOString() } }
     })
@@ -162,9 +163,16 @@ export class MadeKeys {
   }
 
   /** Whether the settings have the key or the secret of an entry. */
-  private isFixed({ key, secret }: JsonObject): boolean {
-    const digests = [digestIn(key), ...typeof secret === 'string' ? [sha256(secret)] : []]
-    return digests.some(digest => this.fixedDigests.has(digest.toString('hex')))
+  private isFixed(entry: JsonObject): boolean {
+    return digestsOf(entry).some(digest => this.fixedDigests.has(digest))
+  }
+
+  /** Whether a text is a key or a secret, even a replaced one. Compares every digest, so that the time reveals nothing about them. */
+  private isUsed(secret: string, content: JsonObject): boolean {
+    const entries = Object.values(content).map(fieldsOf)
+    const used = [...this.fixedDigests, ...entries.flatMap(entry => [...digestsOf(entry), ...digestsOf(fieldsOf(entry.previous))])]
+    const given = sha256(secret).toString('hex')
+    return used.filter(digest => equalsSecret(digest, given)).length > 0
   }
 }
 
@@ -175,6 +183,11 @@ function newSecret(): string {
 /** The digest of a key, as written in entries. */
 function digestOf(key: string): string {
   return `sha256:${sha256(key).toString('hex')}`
+}
+
+/** The digests of the key and the secret of an entry, in hexadecimal. */
+function digestsOf({ key, secret }: JsonObject): string[] {
+  return [digestIn(key), ...typeof secret === 'string' ? [sha256(secret.trim())] : []].map(digest => digest.toString('hex'))
 }
 
 function digestIn(text: unknown): Buffer {

@@ -1,7 +1,7 @@
 import type { Logger } from 'koishi'
-import { RelayError } from '../errors'
+import { demand, RelayError } from '../errors'
 import { isObject, type JsonObject } from '../lib/shape'
-import { skippedWays } from '../message/target'
+import { maxTargets, reachOf, skippedWays, writeAddress } from '../message/target'
 import type { Ladder, Named, TargetNames } from '../message/model'
 import { parseNamed } from '../message/names'
 import { Made, readEntry } from './store'
@@ -47,6 +47,8 @@ export class MadeTargets {
     const whole = withSecrets(value, this.own.get(name)?.first)
     // Without the name itself, which must not be one of its own ways.
     const named = parseNamed(name, whole, new Map([...this.names].filter(([other]) => other !== name)))
+    const reach = new Set(reachOf(name, named, this.names).map(writeAddress))
+    demand(reach.size <= maxTargets, `more than ${maxTargets} targets: a request may not have so many, so make several names`)
     let isNew = false
     await this.made.change(content => {
       this.demandFree(name)

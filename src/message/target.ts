@@ -51,7 +51,7 @@ export function writeAddress({ platform, selfId, target }: Address): string {
 }
 
 /** The most targets of one request. */
-const maxTargets = 100
+export const maxTargets = 100
 
 /**
  * Resolves words to destinations without duplicates. Each word is a target, or the name of one or several.

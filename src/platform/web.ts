@@ -3,6 +3,7 @@ import { extension, lookup } from 'mime-types'
 import { readFile, stat } from 'node:fs/promises'
 import { parseEndpoint } from '../lib/endpoint'
 import { parseJson } from '../lib/json'
+import { readRetryAfter } from '../lib/retry-after'
 import { fieldsOf, isObject, type JsonObject } from '../lib/shape'
 import { causes, type CauseId } from '../message/causes'
 import { nameOfUrl } from '../message/link'
@@ -64,11 +65,9 @@ export async function ask(bot: Bot, method: string, path: string, data?: object)
   }
 }
 
-/** The wait of a `Retry-After`, in milliseconds: seconds, or a date (RFC 9110, section 10.2.3); `undefined` without one. */
+/** The wait of the header `Retry-After`, in milliseconds; `undefined` without one. */
 export function retryAfterOf(headers: Headers): number | undefined {
-  const given = headers.get('retry-after') ?? ''
-  const wait = /^[\d.]+$/.test(given) ? Number(given) * 1000 : Date.parse(given) - Date.now()
-  return wait > 0 ? wait : undefined
+  return readRetryAfter(headers.get('retry-after') ?? '')
 }
 
 /** The details of a failure in an answer. */

@@ -148,6 +148,21 @@ describe('the command line', { timeout: 120_000 }, () => {
     assert.equal(stderr, 'relay: still under way; trying again in 1 s\nrelay: paused; trying again in 1 s\n')
   })
 
+  test('waits a second at least, whatever a proxy gives as Retry-After, and ends if that is longer than it may repeat', async () => {
+    const given = ['0', '0.001', '-5', 'Thu, 01 Jan 1970 00:00:00 GMT', 'soon', '']
+    await Promise.all(given.map(async after => {
+      const asked: number[] = []
+      const url = await answering(respond => respond(asked.push(performance.now()) > 1 ? 200 : 429, { 'retry-after': after, 'relay-outcome': 'sent' }, 'busy'))
+      assert.equal((await cli(['send', 'ops', 'x'], { RELAY_URL: url })).code, 0)
+      assert((asked[1] ?? 0) - (asked[0] ?? 0) >= 950, after)
+    }))
+    for (const after of ['61', '99999999999', 'Fri, 01 Jan 2100 00:00:00 GMT']) {
+      let tries = 0
+      const url = await answering(respond => respond(++tries > 1 ? 400 : 503, { 'retry-after': after, 'relay-outcome': 'unsent' }, 'busy'))
+      assert.deepEqual([(await cli(['send', 'ops', 'x'], { RELAY_URL: url })).code, tries], [2, 1], after)
+    }
+  })
+
   test('asks again while the relay starts anew, and for the targets of which the first request is under way', async () => {
     let tries = 0
     const url = await answering((respond, _path, response) => {

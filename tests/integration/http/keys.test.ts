@@ -188,6 +188,22 @@ describe('a change that is refused', () => {
     assert.equal((await ask('POST', '/keys/ci/rotate')).status, 404)
   })
 
+  test('is a 409 for a secret that some key or secret already has, as long as it counts', async () => {
+    const master = 'the-master-key-itself'
+    const change = (path: string, body?: object): Promise<Reply> => ask('POST', path, body, master)
+    await relay.reload({ apiKey: master, keys: [{ name: 'fixed', key: 'the-key-of-the-settings', secret: 'the-secret-of-the-settings' }] })
+    const made = (await change('/keys', { name: 'ci', secret: 'the-secret-of-the-maker' })).data
+    const rotated = (await change('/keys/ci/rotate', { grace: 3600 })).data
+    const used = [master, 'the-key-of-the-settings', 'the-secret-of-the-settings', made.key, ' the-secret-of-the-maker', rotated.key, rotated.secret]
+    for (const secret of used) {
+      assert.deepEqual(await change('/keys', { name: 'other', secret }).then(({ status, error }) => [status, error.id]), [409, 'conflict'], String(secret))
+    }
+    assert.deepEqual((await list(master)).map(({ name }) => name), ['fixed', 'ci'])
+    assert.equal((await change('/keys/ci/rotate')).status, 200)
+    assert.equal((await change('/keys', { name: 'other', secret: 'the-secret-of-the-maker' })).status, 201)
+    await relay.reload()
+  })
+
   test('is none because of a field that is null: that means absent', async () => {
     assert.equal((await ask('POST', '/keys', { name: 'nulls', key: null, signs: null, secret: null, rate: null })).status, 201)
     assert.equal((await ask('POST', '/keys/nulls/rotate', { grace: null })).status, 200)

@@ -70,6 +70,15 @@ describe('a name for targets that is made', () => {
     assert.equal(warnings(), 3)
   })
 
+  test('leads to no more chats than a request may have', async () => {
+    const chats = (count: number): string[] => Array.from({ length: count }, (_, index) => `group:${index + 1}`)
+    const { status, msg } = await ask('PUT', '/targets/crowd', chats(101))
+    assert.deepEqual([status, msg], [400, 'more than 100 targets: a request may not have so many, so make several names'])
+    assert.equal((await ask('PUT', '/targets/crowd', { to: [...chats(100), 'group:1'] })).status, 201)
+    assert.equal((await ask('PUT', '/targets/crowd', { to: chats(101).join() })).status, 400)
+    assert.equal((await ask('DELETE', '/targets/crowd')).status, 200)
+  })
+
   test('is listed beside those of the settings, which win', async () => {
     assert.deepEqual(await list(), [
       { name: 'ops', to: ['group:1'], source: 'settings' },
