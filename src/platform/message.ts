@@ -6,7 +6,7 @@ import type { Target } from '../message/model'
 import type { BotAccount } from './account'
 import { classifyThrown } from './failure'
 import { announceSend, announceSent, breakTags, createSession, encode, partlyArrived, toElement, type SendSession } from './outgoing'
-import { longestLimit, SendError, type LoadedItem, type Message, type Receipt } from './port'
+import { longestLimit, SendError, type Fitting, type LoadedItem, type Message, type Receipt } from './port'
 
 /** One call that sends one platform message. @throws SendError */
 export type Call = () => Promise<Receipt>
@@ -80,6 +80,15 @@ async function pastLimit(call: Call): Promise<Receipt> {
     await delay(limit.after)
     return call()
   }
+}
+
+/** Whether items are texts followed by at most so many pictures, or texts alone. @param longest the most characters above pictures */
+export function hasCaption(items: readonly Fitting[], pictures: number, longest = Infinity): boolean {
+  const shown = items.filter(({ type }) => type !== 'reply')
+  const first = shown.findIndex(({ type }) => type === 'image')
+  const media = first < 0 ? [] : shown.slice(first)
+  const length = shown.reduce((sum, { text = '' }) => sum + text.length, 0)
+  return media.length <= pictures && media.every(({ type }) => type === 'image') && (media.length === 0 || length <= longest)
 }
 
 /** A chat in the adapter's terms. */

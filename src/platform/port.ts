@@ -47,6 +47,8 @@ export interface Account {
   readonly takesFiles: boolean
   /** The longest text of one message, in UTF-16 units; `Infinity` if that is unknown. */
   readonly longestText: number
+  /** Whether one platform message can have all these items; absent if it always can, as far as `longestText` allows. */
+  fits?(items: readonly Fitting[]): boolean
   /**
    * The default for sending a text again when no look-up can tell whether it arrived. `true` if the platform can usually be asked, or if a
    * repeated call is harmless.
@@ -184,6 +186,9 @@ export interface HistoryEntry {
   isSeen: boolean
 }
 
+/** The part of an item that decides whether it shares a message with others. */
+export type Fitting = Pick<LoadedItem, 'type'> & { text?: string }
+
 /** An item in the form for the platform. */
 export type LoadedItem = TextItem | MentionItem | ReplyItem | LoadedMedia
 
@@ -256,6 +261,11 @@ export class SendError extends Error {
   /** Whether the failure is about the chat (muted, not a member, no such group): further calls into it are in vain for now. */
   get isAboutTarget(): boolean {
     return this.about === 'chat-closed' || this.about === 'chat-gone'
+  }
+
+  /** Whether the platform refused the message and gave no known cause. Some answer so although they have sent it. */
+  get isUnexplained(): boolean {
+    return this.outcome === 'refused' && this.causeId === undefined && this.isRetryable
   }
 
   /** Whether the same call may succeed next time. */

@@ -20,9 +20,10 @@ interface Composable {
 /**
  * Groups the items of a request into platform messages. Texts and images share messages, in their order. A video or a voice message stands
  * alone, and files follow at the end, each as a message of its own. A mention or a reply joins the next text or image, or else the last
- * message; a reply comes first in its message. A message that would be too heavy or too long is divided.
+ * message; a reply comes first in its message. A message that would be too heavy or too long, or several messages on the platform, is
+ * divided, so that each has its own result.
  */
-export function compose<T extends Composable>(items: readonly T[], account: Pick<Account, 'longestText'>): T[][] {
+export function compose<T extends Composable>(items: readonly T[], account: Pick<Account, 'longestText' | 'fits'>): T[][] {
   const maxLength = longestText(account)
   const messages: T[][] = []
   let mixed: T[] = []
@@ -62,6 +63,7 @@ export function compose<T extends Composable>(items: readonly T[], account: Pick
       default: {
         const added = item.text?.length ?? 0
         const isFull = weight + item.weight > maxWeight || (added > 0 && length + added > maxLength)
+          || account.fits?.([...mixed, ...ahead, item]) === false
         // A message answers one other message.
         if (isFull || (ahead.some(isReply) && mixed.some(isReply))) close()
         attach()

@@ -226,13 +226,16 @@ describe('what an adapter swallows', () => {
     assert.match(body.msg, /there is no such user.*invalidStaffIdList/)
   })
 
-  test('where a part of a message is refused, the rest has arrived', async () => {
-    fault('qqguild', { status: 400, body: { code: 50035, message: 'no' } })
-    const { data } = await send('qqguild', { messages: [{ type: 'image', url: picture }, { msg: 'x' }] })
-    const [first] = [data.results].flat()
-    assert.equal(fieldsOf(first).msg, 'the message may have arrived: only a part of it has arrived')
-    assert.equal(platforms.sends('qqguild').length, 2)
-  })
+  for (const [outcome, answer] of [
+    [[502, undefined], { status: 400, body: { code: 50035, message: 'no' } }], [[504, undefined], { status: 500, body: {} }],
+  ] as const) {
+    test(`each item of a batch that takes several messages has its own outcome: ${outcome[0]}`, async () => {
+      fault('qqguild', answer)
+      const { data } = await send('qqguild', { messages: [{ type: 'image', url: picture }, { msg: 'x' }] })
+      assert.deepEqual([data.results].flat().map(result => fieldsOf(result).code), outcome)
+      assert.equal(platforms.sends('qqguild').length, 2)
+    })
+  }
 
   test('a message of which the adapter knows no part is refused', async t => {
     t.after(relay.app.on('before-send', session => {

@@ -231,12 +231,21 @@ describe('Telegram', () => {
       })
     }
 
-    test('of the second part is "may have arrived", and the first is not repeated', async () => {
+    test('of the second part of what should be one message is "may have arrived", and the first is not repeated', async () => {
       telegram.server.fault({ path: /\/sendPhoto/, answer: badGateway })
-      const answer = await send({ to, messages: [text('x'.repeat(1025)), picture()] })
-      assert.match(batchOf(answer).results[0]?.msg ?? '', /only a part of it has arrived/)
-      assert.deepEqual(telegram.sends.map(({ path }) => path.replace(/.*\//, '')), ['sendMessage', 'sendPhoto'])
+      const { results } = batchOf(await send({ to, messages: [picture('1', 'gif'), picture('2')] }))
+      assert.match(results[0]?.msg ?? '', /only a part of it has arrived/)
+      assert.deepEqual(telegram.sends.map(({ path }) => path.replace(/.*\//, '')), ['sendAnimation', 'sendPhoto'])
     })
+
+    for (const [code, fault] of [[504, badGateway], [502, refuse(400, 'Bad Request: no')]] as const) {
+      test(`or a refusal of the second message of a batch leaves the first one sent: ${code}`, async () => {
+        telegram.server.fault({ path: /\/sendPhoto/, answer: fault })
+        const { results } = batchOf(await send({ to, messages: [text('x'.repeat(1025)), picture()] }))
+        assert.deepEqual(results.map(({ code }) => code), [undefined, code])
+        assert.deepEqual(telegram.sends.map(({ path }) => path.replace(/.*\//, '')), ['sendMessage', 'sendPhoto'])
+      })
+    }
   })
 
   describe('a limit', () => {
@@ -262,8 +271,8 @@ describe('Telegram', () => {
   test('a limit that comes after a part of a message holds the chat as well', async () => {
     const to = 'telegram:group:-1004'
     telegram.server.fault({ path: /\/sendPhoto/, answer: refuse(429, 'Too Many Requests: retry after 30', { retry_after: 30 }) })
-    const [first] = batchOf(await send({ to, messages: [text('x'.repeat(1025)), picture()] })).results
-    assert.match(first?.msg ?? '', /only a part of it has arrived/)
+    const { results } = batchOf(await send({ to, messages: [text('x'.repeat(1025)), picture()] }))
+    assert.deepEqual(results.map(({ code }) => code), [undefined, 503])
     const answer = await send({ to, msg: 'b' })
     assert.match(failureOf(answer, 503), /limits how fast/)
     assert.equal(answer.headers.get('retry-after'), '30')

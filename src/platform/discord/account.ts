@@ -8,8 +8,8 @@ import type { ParsedItem, Target } from '../../message/model'
 import { BotAccount, checkEach, demandId, type PlatformSupport } from '../account'
 import { toPage } from '../history'
 import type { IncomingSupport } from '../incoming'
-import { onlyPart, WebMessage, type Call, type Channel } from '../message'
-import { SendError, type Contact, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
+import { hasCaption, onlyPart, WebMessage, type Call, type Channel } from '../message'
+import { SendError, type Contact, type Fitting, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { ask, readList, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
 import { read, restAfter } from './answer'
 import { essenceOf, most, toParts, type Part } from './text'
@@ -73,6 +73,12 @@ class DiscordAccount extends BotAccount {
   readonly readsFiles = true
   /** Escapes count as well, so a text with much possible markup may still be divided. */
   readonly longestText = most.characters
+
+  /** Files are shown below the text. */
+  fits(items: readonly Fitting[]): boolean {
+    return hasCaption(items, most.files)
+  }
+
   readonly retriesUnanswered = true
   /** The channels of private chats, by users. */
   private readonly directs = new LRUCache<string, string>({ max: 5_000 })

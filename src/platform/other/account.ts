@@ -7,7 +7,7 @@ import { BotAccount, checkEach, demandId, isUser, type PlatformSupport } from '.
 import { classifyThrown, throwClassified } from '../failure'
 import { opened, send, type Prepared } from '../message'
 import { announceSend, createSession, encode, encoderOf, partlyArrived, toElement, type SendSession } from '../outgoing'
-import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
+import { SendError, type Contact, type Fitting, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { readMedia, type MediaFile } from '../web'
 import { adapterOf, type Adapter, type Feature } from './adapters'
 import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './answer'
@@ -36,6 +36,12 @@ class AdapterAccount extends BotAccount {
   override readonly recallableFor = can(this.bot, 'deleteMessage') ? Infinity : 0
   /** When a new token was last asked for, on the monotonic clock. */
   private renewedAt = -Infinity
+
+  fits(items: readonly Fitting[]): boolean {
+    const { separates } = this.adapter ?? {}
+    const others = items.slice(separates === 'but-one' ? 1 : 0)
+    return separates === undefined || items.length === 1 || others.every(({ type }) => type !== 'image')
+  }
 
   /** The bots of Koishi's sandbox never come online. */
   override get isOnline(): boolean {
@@ -247,8 +253,7 @@ class AdapterMessage implements Message {
     const { type: tag } = toElement(item)
     const src = `data:${type};base64,${data.toString('base64')}`
     // Adapters differ in the attribute for the name.
-    const element = h(tag === 'img' ? adapter?.picture ?? tag : tag, { src, title: name, file: name })
-    return adapter?.overtakes ? h('message', element) : element
+    return h(tag === 'img' ? adapter?.picture ?? tag : tag, { src, title: name, file: name })
   }
 
   /**

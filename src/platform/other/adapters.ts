@@ -34,8 +34,8 @@ export interface Adapter {
   readonly countsBytes?: true
   /** The element of a picture, if not `img`. */
   readonly picture?: 'image'
-  /** Whether media in one message with texts arrive before these. */
-  readonly overtakes?: true
+  /** Whether it sends pictures and texts apart, or only a text after one picture with it. */
+  readonly separates?: 'all' | 'but-one'
   /** Escapes markup and mentions in a text, if the adapter does not. */
   readonly escape?: (text: string) => string
   /** Links in texts that it changes. As elements, they stay intact. */
@@ -71,7 +71,7 @@ const adapters = new Map<string, Adapter>(Object.entries({
   kook: { name: 'KOOK', lacks: [], direct: 'ask', userId: /^\d+$/ },
   // @satorijs/adapter-qq 4.11.0. A voice message takes a further service to convert it, without which it is left out.
   qq: {
-    name: 'QQ', lacks: ['audio', 'file', 'at', 'at-all', 'reply'], direct: 'ask', answers: true, escape: breakTags,
+    name: 'QQ', lacks: ['audio', 'file', 'at', 'at-all', 'reply'], direct: 'ask', answers: true, separates: 'but-one', escape: breakTags,
     // https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/send-receive/send.html
     limits: new Map([['22009', 'chat']]),
     // Only as an answer, as in tencent-connect/openclaw-qqbot issue 52.
@@ -79,7 +79,7 @@ const adapters = new Map<string, Adapter>(Object.entries({
   },
   // https://bot.q.qq.com/wiki/develop/api-v2/server-inter/message/message_format.html has the escapes.
   qqguild: {
-    name: 'QQ', lacks: ['video', 'audio', 'file'], direct: 'answer', answers: true, userId: /^\d+$/,
+    name: 'QQ', lacks: ['video', 'audio', 'file'], direct: 'answer', answers: true, separates: 'all', userId: /^\d+$/,
     escape: text => breakTags(escapeEntities(text)),
     limits: new Map([['20028', 'chat']]),
     // Only as an answer.
@@ -120,7 +120,7 @@ const adapters = new Map<string, Adapter>(Object.entries({
   },
   // @satorijs/adapter-wecom 2.5.0. https://developer.work.weixin.qq.com/document/path/90313
   wecom: {
-    name: 'WeCom', lacks: ['at', 'at-all', 'reply'], direct: 'user', isPrivateOnly: true, picture: 'image', overtakes: true,
+    name: 'WeCom', lacks: ['at', 'at-all', 'reply'], direct: 'user', isPrivateOnly: true, picture: 'image', separates: 'all',
     // https://developer.work.weixin.qq.com/document/path/90236
     longest: 2048, countsBytes: true,
     limits: new Map([['45009', 'account'], ['45033', 'account']]),
@@ -133,7 +133,7 @@ const adapters = new Map<string, Adapter>(Object.entries({
   },
   // @satorijs/adapter-whatsapp 2.6.0. https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes
   whatsapp: {
-    name: 'WhatsApp', lacks: ['at', 'at-all'], direct: 'user', mediaTypes: whatsAppTypes,
+    name: 'WhatsApp', lacks: ['at', 'at-all'], direct: 'user', separates: 'all', mediaTypes: whatsAppTypes,
     limits: new Map([['4', 'account'], ['80007', 'account'], ['130429', 'account'], ['131056', 'chat']]),
     causes: causesOf(
       ['not-friend', ['131026', '131030']],

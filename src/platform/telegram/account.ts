@@ -9,8 +9,8 @@ import type { ParsedItem, Target } from '../../message/model'
 import { BotAccount, checkEach, demandId, type PlatformSupport } from '../account'
 import { classifyThrown } from '../failure'
 import { elementsText, type IncomingSupport } from '../incoming'
-import { onlyPart, WebMessage, type Call, type Channel } from '../message'
-import type { LoadedItem, LoadedMedia, Message, Receipt } from '../port'
+import { hasCaption, onlyPart, WebMessage, type Call, type Channel } from '../message'
+import type { Fitting, LoadedItem, LoadedMedia, Message, Receipt } from '../port'
 import { attend, type Keeper } from '../restarts'
 import { ask, readMedia, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from '../web'
 
@@ -77,6 +77,12 @@ const chatRules = {
 class TelegramAccount extends BotAccount {
   readonly readsFiles = true
   readonly longestText = longestText
+
+  /** A text stands above or below pictures, not between them. */
+  fits(items: readonly Fitting[]): boolean {
+    return hasCaption(items, largestAlbum, longestCaption) || hasCaption(items.toReversed(), largestAlbum, longestCaption)
+  }
+
   /** Telegram has no history for bots, and does not recognize repeated calls. */
   readonly retriesUnanswered = false
   /** https://core.telegram.org/bots/api#deletemessage */
