@@ -44,6 +44,9 @@ function withoutPaths(line: string): string {
   return `${line.slice(0, start)}…${end < start ? '' : line.charAt(end) + withoutPaths(line.slice(end + 1))}`
 }
 
+/** Words of a time-out, in English and Chinese. Nobody has answered then, whatever the code says. */
+export const timeOut = /time[ds]?[ _-]?out|deadline|[超逾][时時]/i
+
 /** Errors of a SOCKS or HTTP proxy that refuses or cannot connect. */
 const proxyFailed = /^SocksClientError$|^Proxy response \(/
 
@@ -58,8 +61,9 @@ const rules: readonly [SendFailure, RegExp][] = [
   // Of `fetch`, of a connection that closed before it was encrypted, and of adapter-onebot.
   ['unsent', /^bad port$|disconnected before secure TLS connection was established$|_request is not a function/],
   ['unanswered', /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|UND_ERR_.*)$/],
-  // A time-out, or an answer that is not JSON.
-  ['unanswered', /^(?:\w*(?:timeout|abort)\w*|SyntaxError)$/i],
+  ['unanswered', timeOut],
+  // A time-out as well, or an answer that is not JSON.
+  ['unanswered', /^(?:\w*abort\w*|SyntaxError)$/i],
   // Of `fetch`, for a connection that was lost, and for an answer that ended early.
   ['unanswered', /^(?:fetch failed|terminated)$/],
 ]

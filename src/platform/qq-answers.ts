@@ -1,4 +1,5 @@
 import type { CauseId } from '../message/causes'
+import { timeOut } from './failure'
 import type { SendFailure } from './port'
 
 /*
@@ -105,18 +106,18 @@ const rows: readonly Row[] = [
   // NapCat: the client took the message, and the server never confirmed it (NapCatQQ issues 182, 808, 1410). LuckyLilliaBot and Lagrange:
   // the server answered without numbering the message.
   { cause: 'swallowed', outcome: 'unanswered', results: [0], retcodes: [9000], words: /发送消息失败 \(sequence=0\)/ },
-  // NapCat, where its client did not answer (NapCatQQ issues 600 and 869), and both in older versions: 发送超时 (LuckyLilliaBot issue 314).
-  // LuckyLilliaBot `src/main/qqProtocol/direct-lib/client.ts`, `pmhq.ts`; a file is posted by another command than a message, and its pull
-  // request 856 has the SSO; up to version 7, `src/main/pmhq/base.ts`, where the client had not confirmed the message in time. go-cqhttp,
-  // also where the bot is muted. Lagrange: 9057; of a file, -99999 for any exception. SnowLuma has the last words.
+  // LuckyLilliaBot `src/main/qqProtocol/direct-lib/client.ts`, `pmhq.ts`; its pull request 856 has the SSO. go-cqhttp, also where the bot
+  // is muted. Lagrange: 9057; of a file, -99999 for any exception. SnowLuma has the last words.
   {
     cause: 'unconfirmed', outcome: 'unanswered', retcodes: [9057, -99999],
     words: new RegExp([
-      'Timeout: NTEvent|SEND_MSG_API_ERROR|发送超时|wait result timeout|^fetch failed$|^PMHQ请求失败',
-      String.raw`^invoke timeout, |Command \S+ timed out|^Disconnected$|^SSO .*failed: retCode=`,
+      'SEND_MSG_API_ERROR|^fetch failed$|^PMHQ请求失败|^Disconnected$|^SSO .*failed: retCode=',
       String.raw`^\((?:SendMessage|GroupSendFile)Event\) No Event|^send .+ message failed: |^failed to decode SendMessageResponse$`,
     ].join('|'), 'im'),
   },
+
+  // NapCat, where its client did not answer (NapCatQQ issues 600 and 869). LuckyLilliaBot in all versions (its issue 314), also of files.
+  { cause: 'unconfirmed', outcome: 'unanswered', words: timeOut },
 
   // NapCat and LuckyLilliaBot; Lagrange and go-cqhttp.
   {

@@ -7,7 +7,7 @@ import { readRetryAfter } from '../lib/retry-after'
 import { fieldsOf, isObject, type JsonObject } from '../lib/shape'
 import { causes, type CauseId } from '../message/causes'
 import { nameOfUrl } from '../message/link'
-import { classifyThrown, cleanWording } from './failure'
+import { classifyThrown, cleanWording, timeOut } from './failure'
 import { SendError, type Limit, type LoadedMedia } from './port'
 
 /*
@@ -93,7 +93,7 @@ export function toFailure(status: number, { words = '', causeId, scope, wait }: 
   const shown = cleanWording(words) ?? `HTTP ${status}`
   if (scope) return new SendError('unsent', shown, { causeId: 'rate-limited', limit: { scope, after: wait ?? usualWait } })
   // 408: a server that timed out may have read the request (RFC 9110, section 15.5.9).
-  if (status >= 500 || status === 408) return new SendError('unanswered', shown)
+  if (status >= 500 || status === 408 || (!causeId && timeOut.test(words))) return new SendError('unanswered', shown)
   const isAccount = causeId !== undefined && causes[causeId].about === 'account'
   return isAccount ? new SendError('unsent', shown, { causeId }) : new SendError('refused', shown, { causeId, isFinal: true })
 }

@@ -2,7 +2,7 @@ import { RelayError } from '../errors'
 import { onAbort } from '../lib/async'
 import { longestLimit, SendError, type Account, type Message, type Receipt } from '../platform/port'
 import { nameOf, type Chats, type Finding, type LookUps, type OpenCall } from './chats'
-import type { MessageKind } from './compose'
+import { isRepeatable, type MessageKind } from './compose'
 import type { Active } from './deliveries'
 import type { Open, Results, Sent } from './delivery'
 import type { Limits } from './limits'
@@ -61,7 +61,8 @@ export function backoff(failures: number, random: number): number {
 /**
  * Sends one platform message: call, look up, decide. A call without a clear answer is open: the platform may still carry it out. The next
  * call waits until the open one has settled, and is made only if the history does not show the message, or cannot tell and the message
- * may be repeated. A success counts at any time, a refusal only within the time of its call.
+ * may be repeated. A success counts at any time, a refusal only within the time of its call. A refusal without a known cause leaves nothing
+ * open, but the message is looked up once before anything follows.
  *
  * @throws SendError the outcome of all calls together: `unanswered` while one of them may have arrived
  * @throws RelayError `store-down`, `stopping`
@@ -94,6 +95,8 @@ class Attempt {
   private wake: () => void = () => undefined
   /** Whether the connection was lost during the last call. */
   private isCut = false
+  /** Whether the last call was refused without a known cause. */
+  private isDoubtful = false
   private hasEnded = false
 
   constructor(private readonly context: AttemptContext, private readonly sending: Sending) {
@@ -146,7 +149,9 @@ class Attempt {
     // The last call of a waiting caller ends early, so that there is time for a look-up. Its answer still counts until the deadline.
     const kept = this.isLast && !active.delivery.deferred ? Math.min(longestLook, timeout / 3) : 0
     const failure = await this.exchange(Math.min(timeout, this.deadline - now - kept))
-    return failure?.outcome === 'unanswered' && failure.isRetryable ? this.lookUp(failure) : failure && this.rest(failure)
+    if (!failure) return
+    if (this.isDoubtful) return this.verify(failure)
+    return failure.outcome === 'unanswered' && failure.isRetryable ? this.lookUp(failure) : this.rest(failure)
   }
 
   private async exchange(time: number): Promise<SendError | undefined> {
@@ -156,7 +161,7 @@ class Attempt {
     let unwatch: (() => void) | undefined
     let failure: SendError | undefined
     let isOver = false
-    this.isCut = false
+    this.isCut = this.isDoubtful = false
     const begin = (): void => {
       if (isOver || this.receipt || stop.aborted || !account.isOnline || !deliveries.mayCall(active)) throw new SendError('unsent')
       if (clock.now() >= this.repeatableUntil) throw new SendError('unsent', undefined, { isFinal: true })
@@ -194,6 +199,7 @@ class Attempt {
     failure ??= new SendError('unanswered')
     endCall(failure.outcome, failure.wording ?? (failure.outcome === 'unanswered' ? 'no answer in time' : undefined))
     if (failure.outcome === 'unanswered') this.isOpen = true
+    this.isDoubtful = failure.isUnexplained
     return failure
   }
 
@@ -235,12 +241,29 @@ class Attempt {
     await this.wait(time)
   }
 
+  /** Looks once for a message that was refused without a known cause. A file is not sent again if the history cannot tell. */
+  private async verify(failure: SendError): Promise<SendError | undefined> {
+    const { clock, policy: { timeout }, stop } = this.context
+    const end = await this.rest(failure)
+    // A further call needs some of the time.
+    const finding = await this.look(this.openCall(), Math.min(this.deadline - (end ? 0 : timeout / 4), clock.now() + timeout))
+    if (finding?.kind === 'found') this.receipt ??= finding
+    // The next term has to look.
+    if (stop.aborted && !finding) this.isOpen = true
+    const isKnown = finding?.kind === 'absent' || finding?.kind === 'no-history'
+    return end ?? (isKnown || isRepeatable(this.sending.kind) ? undefined : failure)
+  }
+
+  private openCall(): OpenCall {
+    const { context: { chats, clock }, sending: { chat, message: { likeness }, settle } } = this
+    return chats.restore(chat, this.name, { likeness, since: this.since ?? clock.wall(), settle })
+  }
+
   /** Looks for the message until it is found, may be sent again, or the time is over. */
   private async lookUp(failure: SendError): Promise<SendError | undefined> {
     const { clock, chats, policy: { timeout }, stop } = this.context
-    const { chat, active, kind, message, settle } = this.sending
-    const { likeness } = message
-    const call = chats.restore(chat, this.name, { likeness, since: this.since ?? clock.wall(), settle })
+    const { chat, active, kind, message, message: { likeness } } = this.sending
+    const call = this.openCall()
     // A deferred text with calls left holds its lane until it has settled. Any other deferred message steps aside.
     const patience = kind === 'text' && !this.isLast ? chats.openFor(chat, likeness) + 2 * timeout : timeout
     const until = active.delivery.deferred ? clock.now() + patience : this.deadline

@@ -105,7 +105,7 @@ function judgeOutcome(
   const entries = entriesOf(run, mark).filter(({ call }) => (call.begunAt >= since || outcome === 'sent') && call.begunAt <= at)
   if (outcome === 'sent' && !entries.some(({ time }) => time <= at) && !isTakenForEqual(run, mark) && !isLateEqual(run, mark)) return ['sent, but it is not there']
   const isAlienTime = Math.abs(run.plan.platform.offset) > 5_000 && isMisdated(run)
-  if ((outcome === 'refused' || outcome === 'unsent') && !isAlienTime && entries.some(entry => !isCarriedOutLate(entry))) return [`${outcome}, but it is there`]
+  if ((outcome === 'refused' || outcome === 'unsent') && !isAlienTime && entries.some(entry => !isCarriedOutLate(entry) && (!isMisreported(entry) || isClear(run, mark)))) return [`${outcome}, but it is there`]
   return []
 }
 
@@ -534,18 +534,29 @@ function isForgotten({ plan: { store }, endings }: Run, { process, at }: Issue, 
 }
 
 /**
- * If the history cannot tell, `chatRetryUnanswered: true` resends texts and pictures, and `retry` resends anything. A history without
- * faults can tell if it has no equal message and its times are comparable.
+ * If the history cannot tell, `chatRetryUnanswered: true` resends texts and pictures, and `retry` resends anything; so does a refusal
+ * without a known cause, files only without a history. A history without faults can tell if it has no equal message and its times are
+ * comparable.
  */
 function mayComeTwice(run: Run, { operations }: Account, mark: string): boolean {
-  const { plan: { platform: { hasHistory, offset, retriesUnanswered }, chats, moments } } = run
+  const { platform: { hasHistory, retriesUnanswered } } = run.plan
   const isHeavy = entriesOf(run, mark).some(({ call }) => /\[(?:file|video)/.test(call.likeness))
   const isAsked = operations.some(({ kind, result }) => kind === 'retry' && result === 'done')
   if (isForgottenByPlatform(run, mark) || isMisdated(run)) return true
-  if (!isAsked && (!retriesUnanswered || isHeavy)) return false
-  const isClear = hasHistory && Math.abs(offset) < 5_000 && moments.length === 0 && !isOneOfEquals(run, mark)
+  const isRepeated = entriesOf(run, mark).some(isMisreported) ? !isHeavy || !hasHistory : retriesUnanswered && !isHeavy
+  return (isAsked || isRepeated) && !isClear(run, mark)
+}
+
+/** The platform refused a message without a known cause, and carried it out. Without a clear history, the relay believes that. */
+function isMisreported({ call: { fault } }: Entry): boolean {
+  return fault?.answer === 'refused'
+}
+
+/** Whether the history shows a message at any time. */
+function isClear(run: Run, mark: string): boolean {
+  const { platform: { hasHistory, offset }, chats, moments } = run.plan
+  return hasHistory && Math.abs(offset) < 5_000 && moments.length === 0 && !isOneOfEquals(run, mark)
     && chats.every(({ before, questions }) => before > 500 && questions.every(question => !question))
-  return !isClear
 }
 
 /** With a fixed tolerance for the clocks, a page without a known message cannot tell if the clocks differ by more. */
@@ -611,7 +622,7 @@ function isLateEqual({ calls, ledger }: Run, mark: string): boolean {
 
 /**
  * A restart without a database forgets all messages. A kill, or a new owner, forgets those without a key. A forgotten message may be taken
- * for an equal one of the present process.
+ * for an equal one of the present process, and so may one that was refused without a known cause and shows too late.
  */
 function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledger, endings }: Run, mark: string): boolean {
   const isUnknown = ({ process, begunAt, marks }: Call): boolean => {
@@ -634,7 +645,8 @@ function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledge
   // A kill may have come between the save before its first call and that call.
   // Of an equal message that came twice, one entry is unclaimed.
   const isDoubled = ({ marks }: Call): boolean => marks.some(each => ledger.filter(({ call }) => call.marks.includes(each)).length > 1)
-  return ledger.some(({ call }) => !call.marks.includes(mark) && (isUnknown(call) || isOfNextOwner(call) || isDoubled(call)) && (
+  const isUnclaimed = (call: Call): boolean => isUnknown(call) || isOfNextOwner(call) || isDoubled(call) || call.fault?.answer === 'refused'
+  return ledger.some(({ call }) => !call.marks.includes(mark) && isUnclaimed(call) && (
     own.length === 0 ? looks.includes(call.likeness) : own.some(({ chat, likeness }) => chat === call.chat && likeness === call.likeness)
   ))
 }

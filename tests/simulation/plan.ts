@@ -309,7 +309,7 @@ function callFault(random: Random, has: Families, timeout: number): CallFault {
   const weighted: [number, CallFault][] = [[1, { answer: 'sent', answerAfter: soon, carriedAfter: 1 }]]
   if (has.calls) {
     weighted.push(
-      [4, { answer: 'refused', answerAfter: soon }], [1, { answer: 'about-target', answerAfter: soon }],
+      [4, { answer: 'refused', answerAfter: soon, ...soon % 3 === 0 && { carriedAfter: 1 } }], [1, { answer: 'about-target', answerAfter: soon }],
       [1, { answer: 'final', answerAfter: soon }],
       [0.5, { answer: 'suppressed', answerAfter: soon }], [2, { answer: 'unsent', answerAfter: soon }], [3, { answer: 'none', answerAfter: 0 }],
       [4, { answer: 'none', answerAfter: 0, carriedAfter: soon }], [2, { answer: 'unanswered', answerAfter: soon }],

@@ -90,6 +90,10 @@ export const rules: readonly Rule[] = [
     ],
     from: 12_201,
   },
+  {
+    number: 13, off: 'a refusal without a known cause is believed at once',
+    patches: [{ file: 'attempt.ts', find: 'if (this.isDoubtful) return this.verify(failure)', replace: '' }],
+  },
 ]
 
 async function main(): Promise<void> {

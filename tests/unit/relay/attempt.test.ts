@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { SendError } from '../../../src/platform/port'
 import { backoff } from '../../../src/relay/attempt'
 import { settlingTime } from '../../../src/relay/compose'
 import { Core, fates, type Fate } from '../../support/core'
@@ -22,7 +23,7 @@ describe('the settling time', () => {
   }
 })
 
-type PortOptions = Partial<Pick<Core['port'], 'hasHistory' | 'retriesUnanswered' | 'idempotentFor'>>
+type PortOptions = Partial<Pick<Core['port'], 'hasHistory' | 'isHistorySilent' | 'retriesUnanswered' | 'idempotentFor'>>
 
 interface Case {
   what: string
@@ -35,6 +36,8 @@ interface Case {
 }
 
 const { refused, muted, removed, silent, lost } = fates
+/** The message is there, and its answer says that it failed, without a known cause. */
+const misreported: Fate = { ...refused, arrives: 0 }
 const link = { kind: 'remote', url: 'http://example.com/x' } as const
 
 const bare = { hasHistory: false, retriesUnanswered: false } as const
@@ -83,15 +86,33 @@ const cases: Case[] = [
     options: { idempotentFor: 60_000 },
     caller: ['unanswered', 3, 0],
   },
+  { what: 'arrived, although it is refused', fates: [misreported], caller: ['sent', 1, 1], deferred: ['sent', 1, 1] },
+  { what: 'arrived by its last call, although it is refused', fates: [refused, refused, misreported], caller: ['sent', 3, 1], deferred: ['sent', 3, 1] },
+  { what: 'arrived, and its only call is refused', fates: [misreported], options: { retries: 0 }, caller: ['sent', 1, 1] },
+  { what: 'is a file that arrived, although it is refused', fates: [misreported], options: { isFile: true }, caller: ['sent', 1, 1] },
+  { what: 'is a file that is refused', fates: [refused], options: { isFile: true }, caller: ['sent', 2, 1], deferred: ['sent', 2, 1] },
+  {
+    what: 'is a file that is refused where there is no history', fates: [refused], options: { isFile: true, hasHistory: false },
+    caller: ['sent', 2, 1], deferred: ['sent', 2, 1],
+  },
+  {
+    what: 'is a file that is refused, and the history does not answer', fates: [refused], options: { isFile: true, isHistorySilent: true },
+    caller: ['refused', 1, 0], deferred: ['failed', 1, 0],
+  },
+  { what: 'is refused, and the history does not answer', fates: [refused], options: { isHistorySilent: true }, caller: ['sent', 2, 1], deferred: ['sent', 2, 1] },
+  {
+    what: 'is refused for a cause that is known', fates: [{ ...misreported, error: new SendError('refused', 'no', { causeId: 'media-failed' }) }],
+    caller: ['sent', 2, 2],
+  },
   { what: 'is refused late', fates: [{ ...refused, answered: 12_000 }], deferred: ['sent', 2, 1] },
 ]
 
 describe('a message that', () => {
   for (const { what, fates, options = {}, caller, deferred } of cases) {
-    const { isFile = false, hasHistory = true, retriesUnanswered = true, idempotentFor, ...changes } = options
+    const { isFile = false, hasHistory = true, isHistorySilent = false, retriesUnanswered = true, idempotentFor, ...changes } = options
     const start = (): { core: Core, more: Parameters<Core['submit']>[1] } => {
       const core = new Core(changes)
-      Object.assign(core.port, { hasHistory, retriesUnanswered, idempotentFor })
+      Object.assign(core.port, { hasHistory, isHistorySilent, retriesUnanswered, idempotentFor })
       core.port.fates.push(...fates)
       return { core, more: isFile ? { items: [{ type: 'file', link }] } : {} }
     }
@@ -114,6 +135,24 @@ describe('a message that', () => {
       })
     }
   }
+
+  test('is refused as a whole although it arrived is not divided', async () => {
+    const core = new Core()
+    core.port.fates.push(refused, refused, misreported)
+    await core.run(30_000, core.submit('x', { mode: 'batch', items: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] }))
+    assert.deepEqual([core.log, core.port.texts], [['x sent,sent'], ['a+b']])
+  })
+
+  test('is refused while the relay stops is looked for by the next one', async () => {
+    const core = new Core()
+    core.port.fates.push(misreported)
+    await core.run(20, core.later('x'))
+    core.relay.end()
+    await core.run(1_000)
+    core.start()
+    await core.run(600_000)
+    assert.deepEqual([core.states, core.called], [['sent'], ['x']])
+  })
 
   test('is not answered in time becomes sent by a late answer', async () => {
     const core = new Core({ retryUnanswered: false })

@@ -31,7 +31,7 @@ function goCqhttp(msg: string, wording: string, retcode = 100): Record<string, u
   return { retcode, msg, wording, message: wording }
 }
 
-const cases: readonly [implementation: string, answer: Record<string, unknown>, outcome: string, cause: CauseId | undefined][] = [
+const cases: readonly (readonly [program: string, answer: Record<string, unknown>, outcome: string, cause: CauseId | undefined])[] = [
   ['LuckyLilliaBot', both('waitForSelfEcho timeout'), 'sent', undefined],
 
   ['NapCat', ntEvent('EventChecker Failed', { result: -1, errMsg: 'rich media transfer failed' }), 'refused', 'media-failed'],
@@ -134,6 +134,9 @@ const cases: readonly [implementation: string, answer: Record<string, unknown>, 
   ['SnowLuma', snowLuma('send group message failed: send reply 7 timed out after 15000 ms'), 'unanswered', 'unconfirmed'],
   ['SnowLuma, whose QQ has ended', snowLuma('send c2c file message failed: control pipe closed'), 'unanswered', 'unconfirmed'],
 
+  ...['發送訊息逾時', '操作超時', '请求超时', 'i/o timeout', 'Request Timed-Out', 'read time out', 'TIMED_OUT', 'context deadline exceeded'].map(words => (
+    ['another', both(words), 'unanswered', 'unconfirmed'] as const
+  )),
   ['NapCat', both('不支持的Api send_poll', 1404), 'refused', 'unknown-action'],
   ['LuckyLilliaBot', both('send_poll API 不存在', 404), 'refused', 'unknown-action'],
   ['Lagrange', { retcode: 404 }, 'refused', 'unknown-action'],
