@@ -4,10 +4,12 @@ import { credentialsOf, queryCredentialsOf } from '../access/origin'
 import { RelayError } from '../errors'
 import { looksLikeObject, parseBytes, parseFields } from '../http/body'
 import { decodeText } from '../http/media-type'
+import { readChoice } from '../http/preferences'
 import type { Exchange } from '../http/routes'
 import { isObject, type JsonObject } from '../lib/shape'
 import { parseForm } from '../uploads/multipart'
 import { isKeyField, keysInPath, maxKeys, type HookAddress } from './address'
+import { formats } from './declared'
 import { header } from './fields'
 import type { HookRequest, Source } from './source'
 
@@ -17,7 +19,7 @@ const sliceSize = 64 * 1024
 const maxValues = 250_000
 
 /** The query parameters of the relay itself. They are not part of the payload. */
-const ownParameters = ['key', 'access_token', 'events', 'branch', 'status', 'lang', 'dry_run', 'fail', 'expires_in']
+const ownParameters = ['key', 'access_token', 'events', 'branch', 'status', 'lang', 'format', 'dry_run', 'fail', 'expires_in']
 
 /** The parameters with the key that every source has. */
 const relayKeys = ['key', 'access_token']
@@ -39,7 +41,8 @@ export async function parseHook(
   const known = [...exchange.query].filter(([name]) => !ownParameters.includes(name) && !isKey(name))
   const query = new URLSearchParams([...raw.length === 0 ? Object.entries(texts) : [], ...known])
   const payload = method === 'GET' ? Object.fromEntries(query) : await parsePayload(raw, headers['content-type'] ?? '', source.textFields, query)
-  return { headers, query, raw, payload: Object.fromEntries(Object.entries(payload).filter(([name]) => !isKey(name))) }
+  const format = readChoice(exchange.query, 'format', formats)
+  return { headers, query, raw, format, payload: Object.fromEntries(Object.entries(payload).filter(([name]) => !isKey(name))) }
 }
 
 /** The keys in the fields of a body that has not been authenticated; none if it cannot be read. */

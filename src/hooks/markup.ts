@@ -5,8 +5,11 @@ import { decodeEntities, named, withoutTags, type Keep, type ShowLink } from './
 
 type Step = (text: string, keep: Keep) => string
 
-/** Creates a reader of a markup. */
-function reader(...steps: readonly Step[]): (value: unknown) => string {
+/** Converts a field to plain text. */
+export type Reader = (value: unknown) => string
+
+/** Creates the reader of a markup. */
+function reader(...steps: readonly Step[]): Reader {
   return value => {
     const kept: string[] = []
     const restore = (text: string): string => text.replace(/\u0001(\d{1,6})\u0002/g, (_, index: string) => kept[Number(index)] ?? '')
@@ -123,6 +126,7 @@ export const withLinks = reader(links(named))
 /** The readers of texts that declare their markup. */
 const readers = {
   text: textOf,
+  loose: fromMarkdown,
   html: reader(withoutTags(named), decodeEntities),
   markdown: reader(...markdown(escapes(punctuation), emphasis(['*', '_', '~'], ['*', '_']))),
   // The two of Telegram: https://core.telegram.org/bots/api#formatting-options. In MarkdownV2 whatever is no mark is escaped.
@@ -133,9 +137,9 @@ const readers = {
 /** A markup that a text may declare. */
 export type Markup = keyof typeof readers
 
-/** Converts a text that declares its markup. */
-export function asText(value: unknown, markup: Markup): string {
-  return readers[markup](value)
+/** The reader of a markup; without one, that of the source, which leaves texts as they are by default. */
+export function readerOf(markup: Markup | undefined, own: Reader = textOf): Reader {
+  return markup === undefined ? own : readers[markup]
 }
 
 const readExcerpt = reader(

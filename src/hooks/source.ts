@@ -3,6 +3,7 @@ import { isHmac } from '../lib/crypto'
 import type { Language } from '../lib/language'
 import type { JsonObject } from '../lib/shape'
 import { header } from './fields'
+import type { Markup } from './markup'
 import type { Shape } from './shapes'
 
 /** The parts of a request that a signature may cover. */
@@ -18,6 +19,8 @@ export interface HookRequest extends SignedRequest {
   readonly query: URLSearchParams
   /** The posted object, or the fields of the form or query. */
   readonly payload: JsonObject
+  /** The markup of texts that declare none, from `?format=`. */
+  readonly format?: Markup | undefined
 }
 
 /** An event that makes a message. */

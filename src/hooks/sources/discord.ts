@@ -1,7 +1,7 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { address, date, joinLines, labelled, line, linked, object, objects, textOf } from '../fields'
-import { fromDiscord } from '../markup'
+import { fromDiscord, readerOf, type Reader } from '../markup'
 import { discordShape } from '../shapes'
 import type { Source } from '../source'
 
@@ -13,9 +13,10 @@ export const discord: Source = {
   name: 'discord',
   takesTail: true,
   shape: discordShape,
-  read({ payload }) {
-    const text = fromDiscord(payload.content)
-    const embeds = objects(payload.embeds).map(readEmbed).filter(embed => Object.values(embed).some(value => value !== ''))
+  read({ payload, format }) {
+    const read = readerOf(format, fromDiscord)
+    const text = read(payload.content)
+    const embeds = objects(payload.embeds).map(embed => readEmbed(embed, read)).filter(embed => Object.values(embed).some(value => value !== ''))
     const all = objects(payload.components).flatMap(component => within(component))
     const components = joinLines(...all.map(readComponent))
     const pictures = all.flatMap(picturesOf)
@@ -26,11 +27,11 @@ export const discord: Source = {
   },
 }
 
-function readEmbed({ title, description, url, timestamp, author, footer, fields, image }: JsonObject): JsonObject {
+function readEmbed({ title, description, url, timestamp, author, footer, fields, image }: JsonObject, read: Reader): JsonObject {
   return {
     author: textOf(object(author).name),
-    title: fromDiscord(title),
-    text: joinLines(fromDiscord(description), ...objects(fields).map(({ name, value }) => labelled(fromDiscord(name), fromDiscord(value)))),
+    title: read(title),
+    text: joinLines(read(description), ...objects(fields).map(({ name, value }) => labelled(read(name), read(value)))),
     link: address(url),
     footer: textOf(object(footer).text),
     time: date(timestamp),

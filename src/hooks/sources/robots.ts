@@ -2,12 +2,14 @@
 import { RelayError } from '../../errors'
 import { isObject, type JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, line, linked, object, objects, parsed, pictureOf, pieceOf, textOf } from '../fields'
-import { fromMarkdown, fromRobotMarkdown, withLinks } from '../markup'
+import { fromMarkdown, fromRobotMarkdown, readerOf, withLinks, type Markup } from '../markup'
 import { errcodeShape, feishuShape, type Shape } from '../shapes'
 import type { Source } from '../source'
 
 /** The readers of the content, by kind of message. */
-type Readers = ReadonlyMap<string, (content: JsonObject) => Message>
+type Readers = ReadonlyMap<string, ContentReader>
+/** @param format the markup of a plain text, from `?format=` */
+type ContentReader = (content: JsonObject, format?: Markup) => Message
 
 /** The data for the template. Every field is present; one that the message does not have is empty. */
 const emptyView = { title: '', text: '', link: '', picture: '' }
@@ -27,9 +29,9 @@ function robot(
     name,
     takesTail: true,
     shape,
-    read({ payload }) {
+    read({ payload, format }) {
       const kind = line(payload[field])
-      const view = { ...emptyView, ...readers.get(kind)?.(contentOf(payload, kind)) }
+      const view = { ...emptyView, ...readers.get(kind)?.(contentOf(payload, kind), format) }
       if (Object.values(view).every(each => each === '')) {
         throw new RelayError('bad-request', `${field} must be one of ${[...readers.keys()].join(', ')}, with its content`)
       }
@@ -38,8 +40,8 @@ function robot(
   }
 }
 
-const dingtalkReaders: Readers = new Map<string, (content: JsonObject) => Message>([
-  ['text', ({ content }) => ({ text: textOf(content) })],
+const dingtalkReaders: Readers = new Map<string, ContentReader>([
+  ['text', ({ content }, format) => ({ text: readerOf(format)(content) })],
   ['markdown', titled],
   // For DingTalk this text is not Markdown, but many senders write Markdown.
   ['link', ({ title, text, messageUrl, picUrl }) =>
@@ -72,8 +74,8 @@ function wrappedPage(value: unknown): string {
 /** The custom robot of DingTalk. Its `timestamp` and `sign` are ignored: the key authenticates. */
 export const dingtalk = robot('dingtalk', errcodeShape, 'msgtype', dingtalkReaders)
 
-const wecomReaders: Readers = new Map<string, (content: JsonObject) => Message>([
-  ['text', ({ content }) => ({ text: withWecomMentions(content) })],
+const wecomReaders: Readers = new Map<string, ContentReader>([
+  ['text', ({ content }, format) => ({ text: readerOf(format)(withWecomMentions(content)) })],
   ['markdown', readMarkdown],
   ['markdown_v2', readMarkdown],
   // JPEG or PNG. The declared type does not matter, because programs recognize either by its bytes.
@@ -129,9 +131,9 @@ const maxColumns = 10
 /** The most paragraphs of a post that are read. */
 const maxParagraphs = 200
 
-const feishuReaders: Readers = new Map<string, (content: JsonObject) => Message>([
+const feishuReaders: Readers = new Map<string, ContentReader>([
   // Only links and mentions have a meaning in this text.
-  ['text', ({ text }) => ({ text: withLinks(withoutMentions(textOf(text))) })],
+  ['text', ({ text }, format) => ({ text: readerOf(format, withLinks)(withoutMentions(textOf(text))) })],
   ['post', content => readPost(object(content.post ?? content))],
   ['interactive', readCard],
 ])

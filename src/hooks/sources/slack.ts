@@ -1,7 +1,7 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, linked, object, objects, pieceOf, textOf } from '../fields'
-import { fromMarkdown, fromSlack, withEmoji } from '../markup'
+import { fromMarkdown, fromSlack, readerOf, withEmoji, type Reader } from '../markup'
 import { slackShape } from '../shapes'
 import type { Source } from '../source'
 
@@ -13,10 +13,11 @@ export const slack: Source = {
   name: 'slack',
   takesTail: true,
   shape: slackShape,
-  read({ payload }) {
+  read({ payload, format }) {
+    const read = readerOf(format, fromSlack)
     const blocks = objects(payload.blocks)
-    const text = joinLines(...blocks.map(readBlock)) || fromSlack(payload.text)
-    const attachments = objects(payload.attachments).map(readAttachment)
+    const text = joinLines(...blocks.map(readBlock)) || read(payload.text)
+    const attachments = objects(payload.attachments).map(attachment => readAttachment(attachment, read))
     const pictures = blocks.flatMap(pictureOf)
     if (text === '' && pictures.length === 0 && attachments.every(isEmpty)) throw new RelayError('bad-request', 'there is no text')
     return { name: 'message', view: { text, attachments, pictures } }
@@ -25,20 +26,20 @@ export const slack: Source = {
 
 type AttachmentView = Readonly<Record<'pretext' | 'text' | 'link' | 'footer', string>> & { readonly pictures: readonly string[] }
 
-function readAttachment(attachment: JsonObject): AttachmentView {
+function readAttachment(attachment: JsonObject, read: Reader): AttachmentView {
   const blocks = objects(attachment.blocks)
   const main = joinLines(
-    fromSlack(attachment.author_name), fromSlack(attachment.title), fromSlack(attachment.text),
-    ...objects(attachment.fields).map(({ title, value }) => labelled(fromSlack(title), fromSlack(value))),
+    read(attachment.author_name), read(attachment.title), read(attachment.text),
+    ...objects(attachment.fields).map(({ title, value }) => labelled(read(title), read(value))),
     ...blocks.map(readBlock),
     ...objects(attachment.actions).map(({ text, url }) => linkOnly(textOf(text), url)),
   )
   return {
-    pretext: fromSlack(attachment.pretext),
+    pretext: read(attachment.pretext),
     // The fallback is for clients that cannot show attachments.
-    text: main || fromSlack(attachment.fallback),
+    text: main || read(attachment.fallback),
     link: address(attachment.title_link),
-    footer: fromSlack(attachment.footer),
+    footer: read(attachment.footer),
     pictures: [address(attachment.image_url), ...blocks.flatMap(pictureOf)].filter(link => link !== ''),
   }
 }

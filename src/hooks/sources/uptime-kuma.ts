@@ -1,5 +1,6 @@
 import { RelayError } from '../../errors'
-import { address, firstOf, line, object, parsed, textOf } from '../fields'
+import { address, firstOf, line, object, parsed } from '../fields'
+import { readerOf } from '../markup'
 import type { Source } from '../source'
 
 /** The longest reason in a message, in UTF-16 units. */
@@ -12,10 +13,10 @@ const states = ['down', 'up', 'pending', 'maintenance']
 export const uptimeKuma: Source = {
   name: 'uptime-kuma',
   acceptsGet: true,
-  read({ payload }) {
+  read({ payload, format }) {
     const heartbeat = object(parsed(payload.heartbeat))
     const monitor = object(parsed(payload.monitor))
-    const text = textOf(payload.msg)
+    const text = readerOf(format)(payload.msg)
     const state = typeof heartbeat.status === 'number' ? states[heartbeat.status] : undefined
     // Without a heartbeat it is a test, or an expiring certificate or domain.
     if (state === undefined && text === '') throw new RelayError('bad-request', 'there is neither a heartbeat nor a msg')

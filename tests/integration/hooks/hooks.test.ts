@@ -219,6 +219,14 @@ describe('a hook', () => {
     assert.equal((await post(relay, 'message/ops?lang=fr', { text: 'a' })).status, 400)
   })
 
+  test('is read in the markup that its address names, which is no part of the payload', async () => {
+    assert.equal((await post(relay, 'message/ops?format=markdown', { text: '**a** [b](https://example.com)' })).status, 200)
+    assert.equal((await get(relay, `message/ops?format=html&text=${encodeURIComponent('<b>c</b>&amp;')}`)).status, 200)
+    assert.deepEqual(texts(relay), ['a b (https://example.com)', 'c&'])
+    const { status, body } = await post(relay, 'message/ops?format=md', { text: 'a' })
+    assert.deepEqual([status, body.msg], [400, 'format must be markdown, html or text'])
+  })
+
   test('is in the language of its target, unless the address asks for another one: each of a list has its own', async t => {
     t.after(() => relay.reload())
     const down = { heartbeat: { status: 0, msg: 'timeout' }, monitor: { name: 'web' } }

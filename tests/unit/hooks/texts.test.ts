@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { address, count, date, firstLine, inOneLine, joinLines, labelled, line, linked, objects, parsed, pictureOf, textOf } from '../../../src/hooks/fields'
-import { asText, excerpt, fromDiscord, fromMarkdown, fromRobotMarkdown, fromSlack } from '../../../src/hooks/markup'
+import { excerpt, fromDiscord, fromMarkdown, fromRobotMarkdown, fromSlack, readerOf } from '../../../src/hooks/markup'
 import { renderPlainly, tidy } from '../../../src/hooks/plain'
 
 process.env.TZ = 'Asia/Shanghai'
@@ -107,13 +107,13 @@ const markups: [what: string, read: (markup: string) => string, cases: [markup: 
     ['handlers[event](payload)', 'handlers[event](payload)'],
   ]],
   ['Markdown of robots without escapes', fromRobotMarkdown, [['\\.\\*\\_ **b**', '\\.\\*\\_ b']]],
-  ['declared Markdown', text => asText(text, 'markdown'), [['__init__ _it_ snake_case 5\\.1 C:\\\\x', 'init it snake_case 5.1 C:\\x']]],
-  ['Markdown of Telegram', text => asText(text, 'telegram'), [['*b* _i_ `c` snake_case 5\\.1 \\_x\\_ [a](https://example.com)\n# 1', 'b i c snake_case 5\\.1 _x_ a (https://example.com)\n# 1']]],
-  ['MarkdownV2 of Telegram', text => asText(text, 'markdownv2'), [
+  ['declared Markdown', readerOf('markdown'), [['__init__ _it_ snake_case 5\\.1 C:\\\\x', 'init it snake_case 5.1 C:\\x']]],
+  ['Markdown of Telegram', readerOf('telegram'), [['*b* _i_ `c` snake_case 5\\.1 \\_x\\_ [a](https://example.com)\n# 1', 'b i c snake_case 5\\.1 _x_ a (https://example.com)\n# 1']]],
+  ['MarkdownV2 of Telegram', readerOf('markdownv2'), [
     ['*bold* 5\\.1 GB \\(ok\\) [li\\[n\\]k](https://example.com/a\\)b)', 'bold 5.1 GB (ok) li[n]k (https://example.com/a)b)'],
     ['**>quote\n>more|| __a__ ~b~ `c\\_d` ![👍](tg://emoji?id=1) C:\\\\Users', 'quote\nmore a b c\\_d 👍 C:\\Users'],
   ]],
-  ['HTML', text => asText(text, 'html'), [
+  ['HTML', readerOf('html'), [
     ['<b>Alert</b> 2 &lt; 3 <a href="https://example.com/?x=1&amp;y=2">link</a>\n\nnext', 'Alert 2 < 3 link (https://example.com/?x=1&y=2)\n\nnext'],
     ['<p>已用 <b>95%</b></p><br>主机: nas<br><br>a<br/>\nb', '已用 95%\n主机: nas\n\na\nb'],
     ['<!DOCTYPE html><html><head><title>t</title></head><body>\n<h1>a</h1>\n<ul>\n  <li>b</li>\n</ul><!-- c --></body></html>', 'a\n- b'],
