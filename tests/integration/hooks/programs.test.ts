@@ -1,6 +1,7 @@
 import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { request } from 'node:http'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, test, type TestContext } from 'node:test'
@@ -8,6 +9,7 @@ import { text } from 'node:stream/consumers'
 import { isObject } from '../../../src/lib/shape'
 import { marked, pageAt } from '../../docs/support/pages'
 import { temporaryFolder } from '../../support/folder'
+import { serve } from '../../support/listen'
 import { end, freePort } from '../../support/process'
 import { DebianPrograms } from '../../support/programs'
 import { apiKey, startRelay, type TestRelay } from '../../support/relay'
@@ -25,8 +27,12 @@ let start = 0
 /** One with signs that mean something in an address. */
 const key = 'a/key@with:signs?&#+%'
 
+/** One that Rocket.Chat could have. */
+const letters = 'keyOfLetters1234567'
+
 before(async () => {
-  relay = await startRelay({ config: { targets: { ops: `group:${group}` }, keys: [{ name: 'signs', key, allow: ['hooks'] }] } })
+  const keys = [key, letters].map((each, index) => ({ name: `key-${index}`, key: each, allow: ['hooks'] }))
+  relay = await startRelay({ config: { targets: { ops: `group:${group}` }, keys } })
 })
 after(() => relay.stop())
 afterEach(() => {
@@ -74,12 +80,12 @@ describe('Prometheus Alertmanager', { skip: alertmanagers.missing, timeout: 120_
     return config.receivers
   }
 
-  /** Starts one that tells of alerts at once, and again twice a second. */
-  async function run(t: TestContext): Promise<(...alerts: readonly object[]) => Promise<void>> {
+  /** Starts one that tells of alerts at once, and again twice a second unless told otherwise. */
+  async function run(t: TestContext, chat?: object, repeat = '500ms'): Promise<(...alerts: readonly object[]) => Promise<void>> {
     const own = temporaryFolder()
     await writeFile(join(own, 'alertmanager.yml'), JSON.stringify({
-      route: { receiver: 'chat', group_by: ['alertname'], group_wait: '100ms', group_interval: '500ms', repeat_interval: '500ms' },
-      receivers: await receivers(),
+      route: { receiver: 'chat', group_by: ['alertname'], group_wait: '100ms', group_interval: '500ms', repeat_interval: repeat },
+      receivers: chat ? [{ name: 'chat', ...chat }] : await receivers(),
     }))
     const port = await freePort()
     const child = spawn(alertmanagers.path('prometheus-alertmanager'), [
@@ -115,6 +121,28 @@ describe('Prometheus Alertmanager', { skip: alertmanagers.missing, timeout: 120_
     assert.equal(texts(relay).length, 2)
     assert.match(texts(relay)[1] ?? '', resolved)
   })
+
+  const others: Record<string, (url: string) => object> = {
+    'Slack': url => ({ slack_configs: [{ api_url: `${url}/hooks/slack/ops/services/T0/B0/${apiKey}`, channel: '#ops' }] }),
+    'Slack, with the key behind the address': url => ({ slack_configs: [{ api_url: `${url}/hooks/slack/ops?key=${apiKey}`, channel: '#ops' }] }),
+    'Discord': url => ({ discord_configs: [{ webhook_url: `${url}/hooks/discord/ops/api/webhooks/1/${apiKey}` }] }),
+    'Telegram': url => ({ telegram_configs: [{ api_url: `${url}/hooks/push/ops`, bot_token: apiKey, chat_id: -1001 }] }),
+    'a webhook': url => ({ webhook_configs: [{ url: `${url}/hooks/alertmanager/ops?key=${apiKey}` }] }),
+  }
+  for (const [receiver, configure] of Object.entries(others)) {
+    test(`with a receiver for ${receiver} tells of each change once`, async t => {
+      const tell = await run(t, configure(relay.url), '1h')
+      const [first, second] = [newAlert(), newAlert('db-2')]
+      await tell(first)
+      await until('the first is told', () => texts(relay).length > 0)
+      assert.match(texts(relay)[0] ?? '', /HostDown/)
+      await tell(first, second)
+      // What is taken for a failure is repeated before anything else.
+      await until('the second is told', () => texts(relay).some(each => /db-2|FIRING:2/.test(each)))
+      assert.equal(texts(relay).length, 2, texts(relay).join('\n'))
+      assert(!texts(relay).join().includes(apiKey))
+    })
+  }
 
   test('comes again with what could not be accepted, and that is sent once', async t => {
     await relay.reload({ chatQueueLimit: 0 })
@@ -174,6 +202,41 @@ describe('Apprise', { skip: apprises.missing, timeout: 120_000 }, () => {
       assert.deepEqual(texts(relay), ['Backup\ndone & well'])
     })
   }
+
+  // A program that can name a host only has one of its own, whose proxy adds the path.
+  const forms: Record<string, [url: string, path: string]> = {
+    'json by PUT': [`json://relay:${apiKey}@HOST/hooks/apprise/ops?method=put`, ''],
+    'form by GET': [`form://relay:${apiKey}@HOST/hooks/message/ops?method=get`, ''],
+    'gotify': [`gotify://HOST/hooks/push/ops/${apiKey}`, ''],
+    'mmost': [`mmost://HOST/hooks/slack/ops/${apiKey}`, ''],
+    'hassio': [`hassio://HOST/hooks/message/ops/${apiKey}`, ''],
+    'bark': [`bark://HOST/${apiKey}`, '/hooks/push/ops'],
+    'ntfy': [`ntfy://relay:${apiKey}@HOST/ops`, '/hooks/message'],
+    'rocket': [`rocket://any/${letters}@HOST`, '/hooks/slack/ops'],
+    'pushjet': [`pjet://relay:${apiKey}@HOST/any`, '/hooks/message/ops'],
+    'signal': [`signal://relay:${apiKey}@HOST/12345678901/12345678901`, '/hooks/message/ops'],
+  }
+  for (const [form, [url, path]] of Object.entries(forms)) {
+    test(`sends a text once to an address with ${form}`, async t => {
+      const host = new URL(path === ''
+        ? relay.url
+        : await serve(t, (incoming, outgoing) => {
+            const { method, headers } = incoming
+            incoming.pipe(request(relay.url + path + String(incoming.url), { method, headers }, answer => {
+              answer.pipe(outgoing.writeHead(answer.statusCode ?? 500, answer.headers))
+            }))
+          })).host
+      assert(await call(url.replace('HOST', host), '-t', 'Backup', '-b', 'done & well'))
+      const [told = '', ...more] = texts(relay)
+      assert.match(told, /^(?:# )?Backup\s+done & well$/)
+      assert.deepEqual(more, [])
+    })
+  }
+
+  test('says that it failed where the relay does not read what it sends', async () => {
+    assert.equal(await call(`xml://relay:${apiKey}@${new URL(relay.url).host}/hooks/apprise/ops`, '-b', 'done'), false)
+    assert.deepEqual(texts(relay), [])
+  })
 
   test('says that it failed with a wrong key', async () => {
     assert.equal(await call(address({ key: 'wrong' }), '-b', 'done'), false)
