@@ -1,4 +1,4 @@
-import type { Liquid, Template } from 'liquidjs'
+import type { Context, Emitter, Liquid, Template } from 'liquidjs'
 import { existsSync, readdirSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,10 +20,12 @@ const limits = {
   /** In characters. */
   parseLimit: 100_000,
   /** In milliseconds, because rendering blocks the process. It is wall-clock time, so there is room for the pauses of a busy machine. */
-  renderLimit: 2000,
-  /** Roughly in characters. */
-  memoryLimit: 5_000_000,
+  renderLimit: 500,
+  /** In characters and elements of lists, which together take about 16 MB. What was freed since counts, too. */
+  memoryLimit: 3_000_000,
 }
+/** How many characters an element of a list counts as. */
+const elementWeight = 8
 /** The most pictures of one message. */
 const maxPictures = 10
 /** The longest output of a template, in characters. */
@@ -183,7 +185,7 @@ interface Engine {
 }
 
 async function createEngine(pictureHosts: readonly string[]): Promise<Engine> {
-  const { Liquid, Tag, Value } = await import('liquidjs')
+  const { Liquid, Tag, toValue, Value } = await import('liquidjs')
   // A template cannot read other templates or files.
   const liquid = new Liquid({ ...limits, templates: {}, ownPropertyOnly: true, strictFilters: true })
   const hosts = new Set(pictureHosts.map(host => host.toLowerCase()))
@@ -208,6 +210,24 @@ async function createEngine(pictureHosts: readonly string[]): Promise<Engine> {
     }
   })
   registerFilters(liquid)
+  // LiquidJS counts neither captured and written text nor the texts in the lists that its filters get.
+  for (const [name, filter] of Object.entries(liquid.filters)) {
+    const handler = typeof filter === 'function' ? filter : filter.handler
+    liquid.registerFilter(name, function (...given): unknown {
+      for (const value of given) if (Array.isArray(value)) charge(this.context, value)
+      return handler.apply(this, given)
+    })
+  }
+  const toText = (given: unknown): string => {
+    const value: unknown = toValue(given)
+    // Unlike `String`, `join` makes an empty text of null and undefined.
+    return Array.isArray(value) ? value.map(toText).join('') : [value].join('')
+  }
+  const { renderer } = liquid
+  const renderTemplates = renderer.renderTemplates.bind(renderer)
+  renderer.renderTemplates = (templates, context, emitter = new CountingEmitter(context, toText)) => (
+    renderTemplates(templates, context, emitter)
+  )
   return {
     parse: text => liquid.parse(text),
     render(template, view) {
@@ -215,6 +235,24 @@ async function createEngine(pictureHosts: readonly string[]): Promise<Engine> {
       const text = String(liquid.renderSync(template, view))
       return { text: text.slice(0, maxOutput), pictures }
     },
+  }
+}
+
+/** Counts a text, or all texts of a list, against the memory of a template. @throws the error of LiquidJS if that is used up */
+function charge(context: Context, value: unknown): void {
+  context.memoryLimit.use(typeof value === 'string' ? value.length : elementWeight)
+  if (Array.isArray(value)) for (const each of value) charge(context, each)
+}
+
+/** Collects the output of a template, or of a part of it, and counts it. */
+class CountingEmitter implements Emitter {
+  buffer = ''
+
+  constructor(private readonly context: Context, private readonly toText: (value: unknown) => string) {}
+
+  write(value: unknown): void {
+    charge(this.context, value)
+    this.buffer += this.toText(value)
   }
 }
 

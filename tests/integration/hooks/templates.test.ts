@@ -75,3 +75,39 @@ describe('a preview', () => {
     assert.equal((await ask('POST', 'nothing/preview', { payload: {} })).status, 404)
   })
 })
+
+describe('a template that takes too much', () => {
+  const long = '{% assign s = "0123456789abcdef" %}{% for i in (1..16) %}{% assign s = s | append: s %}{% endfor %}'
+  const list = `${long}{% assign l = s | split: "!" %}{% for i in (1..10) %}{% assign l = l | concat: l %}{% endfor %}`
+  const hostile = {
+    'a capture that doubles': '{% capture a %}xxxxxxxx{% endcapture %}{% for i in (1..40) %}{% capture a %}{{ a }}{{ a }}{% endcapture %}{% endfor %}',
+    'a capture of a loop': `${long}{% capture b %}{% for i in (1..999) %}{{ s }}{% endfor %}{% endcapture %}`,
+    'a long output': `${long}{% for i in (1..999) %}{{ s }}{% endfor %}`,
+    'appended texts': '{% assign a = "xx" %}{% for i in (1..60) %}{% assign a = a | append: a %}{% endfor %}',
+    'replaced characters': `${long}{{ s | replace: "0", s | size }}`,
+    'split and joined texts': `${long}{% for i in (1..50) %}{% assign l = s | split: "" %}{% assign s = l | join: "ab" %}{% endfor %}`,
+    'lists that double': '{% assign a = "a,b" | split: "," %}{% for i in (1..40) %}{% assign a = a | concat: a %}{% endfor %}',
+    'a list of one long text as text': `${list}{{ l | upcase | size }}`,
+    'a list of one long text as output': `${list}{{ l }}`,
+    'lists in lists': '{% assign a = "a" | split: "," %}{% for i in (1..60) %}{% assign b = a | push: a %}{% assign a = b | concat: b %}{% endfor %}{{ a }}',
+    'a long range': '{{ (1..100000000) | size }}',
+    'the work on a list': '{% assign l = (1..400000) | where: "x" %}{{ l | size }}',
+    'loops in loops': '{% for i in (1..2000) %}{% for j in (1..2000) %}{% endfor %}{% endfor %}',
+  }
+  for (const [name, template] of Object.entries(hostile)) {
+    test(`is an error of that template: ${name}`, async () => {
+      const before = process.resourceUsage().maxRSS
+      const { status, body } = await ask('POST', 'message/preview', { payload: { message: 'x' }, template })
+      assert.equal(status, 400)
+      assert.match(body.msg, /^template: (?:memory alloc|template render) limit exceeded/)
+      assert(process.resourceUsage().maxRSS - before < 100_000, 'it took more than 100 MB')
+    })
+  }
+
+  test('leaves others alone: a long text, and a long list', async () => {
+    const payload = { message: 'x'.repeat(600_000), list: Array.from({ length: 9000 }, (_, index) => ({ name: `item ${index}` })) }
+    const template = '{{ message | upcase | size }} {{ list | map: "name" | join: "," | size }} {% capture c %}{{ message }}{% endcapture %}{{ c | size }}'
+    const { msg, data } = await ask('POST', 'rollout/preview', { payload, template })
+    assert.deepEqual([msg, data.text], ['ok', '600000 88889 600000'])
+  })
+})
