@@ -19,18 +19,13 @@ const sliceSize = 64 * 1024
 const maxValues = 250_000
 
 /** The query parameters of the relay itself. They are not part of the payload. */
-const ownParameters = [
-  'key', 'access_token', 'events', 'branch', 'status', 'lang', 'format', 'dry_run', 'fail', 'expires_in', 'urgent', 'send_at', 'thread', 'thread_mode',
-]
+const ownParameters = ['key', 'access_token', 'events', 'branch', 'status', 'lang', 'format', 'dry_run', 'fail', 'expires_in', 'charset']
 
 /** The parameters with the key that every source has. */
 const relayKeys = ['key', 'access_token']
 
 /** Fields whose JSON is the payload, if a form has no other field. */
 const wrappers: ReadonlySet<string> = new Set(['payload', 'payload_json', 'data'])
-
-/** Two fields or more, without blanks, are no text that curl declares as a form. */
-const severalFields = /^[\w.[\]-]{1,100}=[^&\s]*(?:&[\w.[\]-]{1,100}=[^&\s]*)+$/
 
 /**
  * Reads the payload of a request, without its keys.
@@ -45,14 +40,14 @@ export async function parseHook(
   const isKey = (name: string): boolean => source.takesTail === true && isKeyField(name)
   const known = [...exchange.query].filter(([name]) => !ownParameters.includes(name) && !isKey(name))
   const query = new URLSearchParams([...raw.length === 0 ? Object.entries(texts) : [], ...known])
-  const payload = method === 'GET' ? Object.fromEntries(query) : await parsePayload(raw, headers['content-type'] ?? '', source.textFields, query)
+  const payload = method === 'GET' ? Object.fromEntries(query) : await parsePayload(exchange, raw, source.textFields, query)
   const format = readChoice(exchange.query, 'format', formats)
   return { headers, query, raw, format, payload: Object.fromEntries(Object.entries(payload).filter(([name]) => !isKey(name))) }
 }
 
 /** The keys in the fields of a body that has not been authenticated; none if it cannot be read. */
-export async function keysInBody({ request: { headers } }: Exchange, raw: Buffer, { textFields }: Source): Promise<Buffer[]> {
-  const payload = await parsePayload(raw, headers['content-type'] ?? '', textFields, new URLSearchParams()).catch((error: unknown) => {
+export async function keysInBody(exchange: Exchange, raw: Buffer, { textFields }: Source): Promise<Buffer[]> {
+  const payload = await parsePayload(exchange, raw, textFields, new URLSearchParams()).catch((error: unknown) => {
     if (error instanceof RelayError) return {}
     throw error
   })
@@ -60,22 +55,35 @@ export async function keysInBody({ request: { headers } }: Exchange, raw: Buffer
   return given.slice(0, maxKeys).flatMap(value => typeof value === 'string' && value !== '' ? [Buffer.from(value)] : [])
 }
 
-/** @param textFields `Source.textFields`; absent if the body cannot be plain text */
+/**
+ * Escapes what 青龙 (`sample/notify.js` of whyour/qinglong, `pushDeerNotify`) leaves as it is in its form for PushDeer: an `&`, behind which
+ * no field of PushDeer begins, and, beside blanks that are escaped as `%20` or not at all, a `+`.
+ */
+function mendPushDeer(form: Buffer): Buffer {
+  const text = form.toString('latin1')
+  if (!/(?:^|&)pushkey=/.test(text)) return form
+  const mended = text.replace(/&(?!(?:pushkey|text|desp|type)=)([^&]*)/g, (_whole, rest: string) => `%26${rest.replaceAll('=', '%3D')}`)
+  return Buffer.from(/%20| /.test(mended) ? mended.replaceAll('+', '%2B') : mended, 'latin1')
+}
+
+/**
+ * @param textFields `Source.textFields`; absent if the body cannot be plain text
+ * @param query without the parameters of the relay itself
+ */
 async function parsePayload(
-  raw: Buffer, type: string, textFields: readonly string[] | undefined, query: URLSearchParams,
+  exchange: Exchange, raw: Buffer, textFields: readonly string[] | undefined, query: URLSearchParams,
 ): Promise<JsonObject> {
+  const type = exchange.request.headers['content-type'] ?? ''
   // The message may be in the query.
   if (textFields && raw.length === 0) return {}
   const looksLikeJson = looksLikeObject(raw)
   if (/^\s*multipart\/form-data/i.test(type) && !looksLikeJson) return unwrap(await readMultipart(raw, type))
   const isForm = /^\s*application\/x-www-form-urlencoded/i.test(type)
   if (isForm && !looksLikeJson && raw.includes('=')) {
-    const text = decodeText(raw, type)
-    const given = parseFields(text)
-    const form = unwrap(given)
+    const form = unwrap(parseFields(textFields ? mendPushDeer(raw) : raw, type, exchange.query))
     // curl declares every body a form, even `disk=95%`.
     const isOne = !textFields || textFields.some(name => name in form || query.has(name)) || Object.keys(form).some(isKeyField)
-    if (isOne || form !== given || severalFields.test(text)) return form
+    if (isOne) return form
   }
   // The service "generic" of shoutrrr declares plain text as JSON unless it has a template: pkg/services/generic of containrrr/shoutrrr.
   const saysJson = /json/i.test(type)
@@ -96,21 +104,21 @@ function jsonOf(raw: Buffer): JsonObject | undefined {
 }
 
 function readObject(source: Buffer): JsonObject {
-  const value = parseBytes(source, maxValues)
+  const value = parseBytes(source, { maxValues, allowsControls: true })
   if (!isObject(value)) throw new RelayError('bad-request', 'the payload must be a JSON object')
   return value
 }
 
 /** Reads the fields of a multipart body and ignores its files. */
 async function readMultipart(raw: Buffer, type: string): Promise<JsonObject> {
-  const fields: [name: string, pieces: Buffer[]][] = []
-  await parseForm(Readable.from(slices(raw), { autoDestroy: false }), type, ({ name, fileName, content }) => {
+  const fields: [name: string, type: string, pieces: Buffer[]][] = []
+  await parseForm(Readable.from(slices(raw), { autoDestroy: false }), type, ({ name, fileName, type, content }) => {
     if (fileName !== undefined) return
     const pieces: Buffer[] = []
-    fields.push([name, pieces])
+    fields.push([name, type, pieces])
     content.on('data', (bytes: Buffer) => pieces.push(bytes))
   })
-  return Object.fromEntries(fields.map(([name, pieces]) => [name, Buffer.concat(pieces).toString()]))
+  return Object.fromEntries(fields.map(([name, type, pieces]) => [name, decodeText(Buffer.concat(pieces), type)]))
 }
 
 /** Cuts a body into slices, and lets other requests run between them. */

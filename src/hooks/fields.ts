@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { RelayError } from '../errors'
 import { parseBytes } from '../http/body'
+import { decodeHeader } from '../lib/bytes'
 import { isObject, type JsonObject } from '../lib/shape'
 import { parseLink } from '../message/link'
 
@@ -112,6 +113,11 @@ export function header(headers: IncomingHttpHeaders, ...names: readonly string[]
   return names.map(name => [headers[name]].flat()[0] ?? '').find(value => value !== '') ?? ''
 }
 
+/** A {@link header} as text: in UTF-8, or encoded by RFC 2047. */
+export function headerText(headers: IncomingHttpHeaders, ...names: readonly string[]): string {
+  return decodeHeader(header(headers, ...names))
+}
+
 /** Joins texts with line breaks, and skips empty ones. */
 export function joinLines(...texts: readonly string[]): string {
   return texts.filter(text => text !== '').join('\n')
@@ -137,7 +143,7 @@ export function inOneLine(text: string): string {
 export function parsed(value: unknown): unknown {
   if (typeof value !== 'string') return value
   try {
-    return parseBytes(Buffer.from(value))
+    return parseBytes(Buffer.from(value), { allowsControls: true })
   } catch {
     return undefined
   }

@@ -3,9 +3,11 @@ import type { IncomingMessage } from 'node:http'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { demand, RelayError } from '../errors'
 import { onAbort } from '../lib/async'
-import { excessOfJson, parseJson } from '../lib/json'
+import { parsePairs } from '../lib/bytes'
+import { escapeControls, excessOfJson, faultOfJson, parseJson, type JsonFault } from '../lib/json'
 import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 import { writeSize } from '../lib/words'
+import { charsetOf } from './media-type'
 
 /** A request whose body can be read. */
 export interface Received {
@@ -32,6 +34,8 @@ export interface BodyLimits {
 /** After parsing a larger body, in bytes, the event loop gets a turn. */
 const large = 64 * 1024
 
+const formType = 'application/x-www-form-urlencoded'
+
 /** The most fields of a form. */
 const maxFields = 1_000
 
@@ -39,7 +43,7 @@ const maxFields = 1_000
 const utf8 = new TextDecoder()
 
 /** Whether a request has a body (RFC 9112, section 6.3). */
-export function hasBody({ request: { headers } }: Received): boolean {
+export function hasBody({ request: { headers } }: Pick<Received, 'request'>): boolean {
   return Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
 }
 
@@ -48,19 +52,33 @@ const formRule = 'the body must be JSON: send a text, or a form with files, to /
 
 // Also as Windows shells pass it on: cmd keeps single quotes as text, and `>` of PowerShell 5.1 writes UTF-16.
 const meantAsObject = /^(?:\s*'?\{|\xff\xfe)/
-// cmd and PowerShell 5.1 remove the double quotes from an argument.
-const withoutQuotes = /^\s*'?\{\s*(?:\\"|\w+\s*:)/
-const quoteRule = 'invalid json: its double quotes are missing, which shells of Windows take away: save it as a file, and send that with -d "@file"'
+
+/** What is wrong with malformed JSON, and what the caller can do. Shells of Windows are cmd and PowerShell 5.1. */
+const faults: Readonly<Record<JsonFault['why'], [what: string, remedy: string]>> = {
+  control: ['a string has a raw line break or another control character', 'encode the text with "jq -Rs .", or send it as it is to /send/<target>'],
+  escape: ['a text has a double quote or a backslash as it is', 'encode the text with "jq -Rs .", or send it as it is to /send/<target>'],
+  quotes: ['its double quotes are missing', 'shells of Windows take them away: save it as a file, and send that with -d "@file"'],
+  end: ['it ends too early', 'close each string, bracket and brace; /send/<target> takes a text without JSON'],
+  other: ['this cannot stand here', 'encode texts with "jq -Rs .", or send them as they are to /send/<target>'],
+}
+
+/** How to read JSON. */
+export interface JsonRules {
+  /** The most values; by default the limit of a request to send. */
+  maxValues?: number
+  /** Whether strings may hold raw control characters, as those of many scripts do. */
+  allowsControls?: boolean
+}
 
 /**
  * Reads a body as JSON (RFC 8259), whatever its Content-Type.
  *
  * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and the errors of {@link readBody}
  */
-export async function readJson(received: Received, limits: BodyLimits): Promise<unknown> {
+export async function readJson(received: Received, limits: BodyLimits, rules?: JsonRules): Promise<unknown> {
   const source = await readBody(received, limits)
   try {
-    return parseBytes(source)
+    return parseBytes(source, rules)
   } catch (error) {
     const { 'content-type': type = '' } = received.request.headers
     const isForm = /^\s*(?:multipart\/form-data|application\/x-www-form-urlencoded)/i.test(type)
@@ -72,18 +90,23 @@ export async function readJson(received: Received, limits: BodyLimits): Promise<
 }
 
 /**
- * Parses bytes as JSON.
+ * Parses bytes as JSON: first strictly, then, if the rules allow it, with the raw control characters of its strings escaped.
  *
- * @param maxValues the most values; by default the limit of a request to send
  * @throws RelayError `invalid-json`, `bad-request` for too many levels or values, and for bytes that are not UTF-8
  */
-export function parseBytes(source: Buffer, maxValues?: number): unknown {
+export function parseBytes(source: Buffer, { maxValues, allowsControls = false }: JsonRules = {}): unknown {
   const excess = excessOfJson(source, maxValues)
   if (excess !== undefined) throw new RelayError('bad-request', `the body has ${excess}`)
   demand(isUtf8(source), 'the JSON is not UTF-8, as the console of Windows writes it: save it as UTF-8, or send the text to /send')
-  const value = parseJson(utf8.decode(source))
-  if (value === undefined) throw new RelayError('invalid-json', withoutQuotes.test(source.toString('latin1', 0, 256)) ? quoteRule : undefined)
-  return value
+  const text = utf8.decode(source)
+  const value = parseJson(text)
+  if (value !== undefined) return value
+  const escaped = allowsControls ? escapeControls(source) : undefined
+  const mended = escaped && parseJson(utf8.decode(escaped))
+  if (mended !== undefined) return mended
+  const { line, column, why } = faultOfJson(text, allowsControls)
+  const [what, remedy] = faults[why]
+  throw new RelayError('invalid-json', `invalid json: ${what} (line ${line}, column ${column}): ${remedy}`)
 }
 
 /** Reads the fields of a body, without those that are null. @throws RelayError `bad-request` */
@@ -98,13 +121,33 @@ export function looksLikeObject(bytes: Buffer): boolean {
 }
 
 /**
- * Parses a form of the type `application/x-www-form-urlencoded`.
+ * Parses a form of the type `application/x-www-form-urlencoded` in the charset of its Content-Type, else that of the query, else UTF-8.
  *
- * @throws RelayError `bad-request` for too many fields
+ * @throws RelayError `bad-request` for too many fields, and for bytes that are not text in the charset
  */
-export function parseFields(form: string): JsonObject {
-  if (form.split('&', maxFields + 1).length > maxFields) throw new RelayError('bad-request', `a form may have at most ${maxFields} fields`)
-  return Object.fromEntries(new URLSearchParams(form))
+export function parseFields(form: Buffer, contentType: string, query: URLSearchParams): JsonObject {
+  if (form.toString('latin1').split('&', maxFields + 1).length > maxFields) throw new RelayError('bad-request', `a form may have at most ${maxFields} fields`)
+  const charset = charsetOf(contentType, query.get('charset') ?? undefined)
+  const pairs = parsePairs(form, charset) ?? parsePairs(form, 'utf-8')
+  demand(pairs !== undefined, `the form is not ${charset}: name its charset in the Content-Type, as in "${formType}; charset=gbk"`)
+  return Object.fromEntries(pairs)
+}
+
+/**
+ * Decodes percent-encoded bytes of an address. Their charset is that of its parameter `charset`; else that of the Content-Type if there is
+ * no body, which it would describe; else UTF-8.
+ *
+ * @param decode returns `undefined` for bytes that are not text in a charset
+ * @throws RelayError `bad-request`
+ */
+export function decodeAddress<T>(request: IncomingMessage, query: string, decode: (charset: string) => T | undefined): T {
+  const declared = charsetOf(request.headers['content-type'] ?? '')
+  const named = /(?:^|&)charset=([\w.:-]+)/i.exec(query)?.[1]
+  for (const charset of [named ?? (hasBody({ request }) ? 'utf-8' : declared), 'utf-8', declared]) {
+    const decoded = decode(charset)
+    if (decoded !== undefined) return decoded
+  }
+  throw new RelayError('bad-request', `the address is not ${named ?? 'UTF-8'}: name the charset of its escapes, as in "?charset=gbk"`)
 }
 
 /**

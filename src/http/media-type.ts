@@ -51,9 +51,9 @@ export function nameFor(kind: Kind, contentType: string): string {
   return found ? `${kind}.${usual[found] ?? found}` : kind
 }
 
-/** The charset of a Content-Type, in lower case; UTF-8 by default. */
-export function charsetOf(contentType: string): string {
-  return parseParameters(contentType).get('charset')?.toLowerCase() || 'utf-8'
+/** The charset of a Content-Type, in lower case. */
+export function charsetOf(contentType: string, otherwise = 'utf-8'): string {
+  return parseParameters(contentType).get('charset')?.toLowerCase() || otherwise
 }
 
 /**

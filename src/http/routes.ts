@@ -12,8 +12,9 @@ import type { Refusals } from '../access/refusals'
 import type { Scope } from '../access/scopes'
 import { RelayError, type ErrorCode } from '../errors'
 import type { InFlight } from '../lib/async'
+import { parsePairs } from '../lib/bytes'
 import { describeError, printable } from '../lib/log'
-import { discardBody, type Received } from './body'
+import { decodeAddress, discardBody, type Received } from './body'
 
 /** A request that is being answered. */
 export interface Exchange extends Received {
@@ -30,6 +31,7 @@ export interface Exchange extends Received {
   readonly path: string
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Partial<Record<string, string>>>
+  /** @throws RelayError `bad-request` if it is not text in its charset */
   readonly query: URLSearchParams
   /** The address of the caller; `undefined` if it is unknown. */
   readonly address: string | undefined
@@ -214,6 +216,7 @@ const anonymous = new Caller(null, { allow: new Set() })
 
 function toExchange(context: Context, { prefix, stop, trustedProxies }: RouteOptions): Exchange {
   let gone: AbortSignal | undefined
+  let query: URLSearchParams | undefined
   const parsed: unknown = Reflect.get(context, isBodyParsed) === true ? context.request.body : undefined
   const unparsed: unknown = typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, unparsedBody) : parsed
   return {
@@ -223,8 +226,14 @@ function toExchange(context: Context, { prefix, stop, trustedProxies }: RouteOpt
     gone: () => gone ??= goneSignal(context.res),
     path: context.path.slice(prefix.length),
     params: context.params,
-    // `context.URL` is empty if the Host header is malformed.
-    query: new URLSearchParams(context.querystring),
+    get query() {
+      if (query) return query
+      // The answer to an error of the query may need one, too.
+      query = new URLSearchParams()
+      // `context.URL` is empty if the Host header is malformed.
+      const { querystring } = context
+      return query = decodeAddress(context.req, querystring, charset => parsePairs(Buffer.from(querystring), charset))
+    },
     address: addressOf(context.req, trustedProxies),
     stop,
     body: parsed === undefined ? undefined : Buffer.from(typeof unparsed === 'string' ? unparsed : JSON.stringify(parsed)),

@@ -1,11 +1,13 @@
+import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../errors'
+import { decode, unescapeBytes } from '../lib/bytes'
 import { parseDestinations } from '../message/target'
 import type { BotSelector, Content, ParsedItem, TargetNames } from '../message/model'
 import { ignoredFields, parseContent, parseSelector, printNames, tellFound } from '../message/parse'
 import { parseFileName } from '../uploads/multipart'
 import { receiveFile, receiveForm, type ReceivedPart, type ReceiveLimits } from '../uploads/receive'
 import type { UploadStore } from '../uploads/store'
-import { demandUnread, readBody, readJson, type BodyLimits } from './body'
+import { decodeAddress, demandUnread, readBody, readJson, type BodyLimits } from './body'
 import { charsetOf, decodeText, kindOfName, kindOfType, kinds, mediaTypeOf, nameFor, type Kind } from './media-type'
 import { parseHandling, readChoice, readTiming, timingFields } from './preferences'
 import { route, type Exchange, type Route, type Success } from './routes'
@@ -85,20 +87,23 @@ const textNames: readonly string[] = ['msg', 'text', ...timingFields]
  * @throws RelayError `bad-request`, also for an empty body; `too-large`, `unsupported-type`, `too-slow`, `stopping`
  */
 async function parseBody(exchange: Exchange, files: string[], { uploads, limits }: SendOptions): Promise<ParsedBody> {
-  const { query, stop, params: { name }, request: { headers } } = exchange
+  const { query, stop, request, request: { headers } } = exchange
+  const name = nameIn(exchange)
   const asked = readChoice(query, 'type', kinds)
   const timing = readTiming(query)
   const contentType = headers['content-type'] ?? ''
   const mediaType = name === undefined ? mediaTypeOf(contentType) : ''
   if (mediaType === 'application/json' && asked === undefined) {
-    const body = await readJson(exchange, limits.text)
+    const body = await readJson(exchange, limits.text, { allowsControls: true })
     return { content: { ...timing, ...parseContent(body) }, bot: parseSelector(body), ignored: ignoredFields(body) }
   }
   if (mediaType === 'multipart/form-data') {
     demandUnread(exchange)
     const isText = (field: string, isFile: boolean): boolean => isFile ? asked === 'text' : textNames.includes(field)
     const formLimits = { ...limits.files, isText, maxTextSize: limits.text.maxSize }
-    const { parts, skipped } = await receiveForm(exchange.request, uploads, formLimits, stop)
+    const { parts: received, skipped } = await receiveForm(request, uploads, formLimits, stop)
+    for (const part of received) if ('id' in part && part.isBlank) await uploads.remove(part.id)
+    const parts = received.filter(part => !('id' in part && part.isBlank))
     files.push(...parts.flatMap(part => 'id' in part ? part.id : []))
     const isTiming = (part: ReceivedPart): part is Extract<ReceivedPart, { name: string }> => 'name' in part && timingFields.includes(part.name)
     const timings = Object.fromEntries(parts.filter(isTiming).map(part => [part.name, decodeText(part.text, part.type, asFile).trim()]))
@@ -115,9 +120,15 @@ async function parseBody(exchange: Exchange, files: string[], { uploads, limits 
   }
   demandUnread(exchange)
   const given = name ?? parseFileName(headers['content-disposition'] ?? '')
-  const id = await receiveFile(exchange.request, given || query.get('filename') || nameFor(kind, contentType), uploads, limits.files, stop)
+  const id = await receiveFile(request, given || query.get('filename') || nameFor(kind, contentType), uploads, limits.files, stop)
   files.push(id)
   return { content: { mode: 'single', items: [{ type: kind, link: { kind: 'upload', id } }], ...timing }, bot: {}, ignored: [] }
+}
+
+/** The file name in the path. The router leaves it as it is if its escapes are not UTF-8, as curl -T writes them on Windows. */
+function nameIn({ params: { name }, request, query }: Exchange): string | undefined {
+  const bytes = unescapeBytes(Buffer.from(name ?? ''))
+  return isUtf8(bytes) ? name : decodeAddress(request, query.toString(), charset => decode(bytes, charset))
 }
 
 /** Counts `application/x-www-form-urlencoded` as text: curl sends any `-d` with it. */

@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import { hasBody, looksLikeObject, parseBytes, parseFields, readBody, readFields, readJson, type BodyLimits, type Received } from '../http/body'
-import { decodeText, mediaTypeOf } from '../http/media-type'
+import { mediaTypeOf } from '../http/media-type'
 import type { JsonObject } from '../lib/shape'
 
 /**
@@ -9,18 +9,18 @@ import type { JsonObject } from '../lib/shape'
  * @throws RelayError `invalid-json`, `bad-request`, `unsupported-type` for a body of another type, and the errors of `readBody`
  */
 export async function readParams(received: Received, query: URLSearchParams, limits: BodyLimits): Promise<JsonObject> {
-  const body = received.request.method === 'POST' && hasBody(received) ? await readPosted(received, limits) : {}
+  const body = received.request.method === 'POST' && hasBody(received) ? await readPosted(received, query, limits) : {}
   return { ...Object.fromEntries(query), ...body }
 }
 
-async function readPosted(received: Received, limits: BodyLimits): Promise<JsonObject> {
+async function readPosted(received: Received, query: URLSearchParams, limits: BodyLimits): Promise<JsonObject> {
   const { 'content-type': type = '' } = received.request.headers
   const mediaType = mediaTypeOf(type)
-  if (mediaType === 'application/json') return readFields(await readJson(received, limits))
+  if (mediaType === 'application/json') return readFields(await readJson(received, limits, { allowsControls: true }))
   const source = await readBody(received, limits)
   // NapCat, too, accepts JSON with a wrong Content-Type.
-  if (looksLikeObject(source)) return readFields(parseBytes(source))
-  if (mediaType === 'application/x-www-form-urlencoded') return parseFields(decodeText(source, type))
+  if (looksLikeObject(source)) return readFields(parseBytes(source, { allowsControls: true }))
+  if (mediaType === 'application/x-www-form-urlencoded') return parseFields(source, type, query)
   throw new RelayError('unsupported-type', 'send the parameters as application/json or application/x-www-form-urlencoded, or in the query')
 }
 

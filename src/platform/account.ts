@@ -74,6 +74,7 @@ export abstract class BotAccount implements Account {
 
   abstract readonly readsFiles: boolean
   readonly takesFiles: boolean = true
+  readonly refusesEmpty?: string
   abstract readonly longestText: number
   abstract readonly retriesUnanswered: boolean
   /** No limit is known. */

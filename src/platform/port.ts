@@ -45,6 +45,8 @@ export interface Account {
   readonly readsFiles: boolean
   /** Whether it can send a file. */
   readonly takesFiles: boolean
+  /** Why it sends no file without bytes; absent if it may. */
+  readonly refusesEmpty?: string
   /** The longest text of one message, in UTF-16 units; `Infinity` if that is unknown. */
   readonly longestText: number
   /** Whether one platform message can have all these items; absent if it always can, as far as `longestText` allows. */

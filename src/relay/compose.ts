@@ -6,7 +6,7 @@ import { divideText } from '../lib/words'
 import { nameOfUrl } from '../message/link'
 import type { Item, LongText, MediaItem, MentionItem, MessageRequest, ParsedItem, ReplyItem, TextItem } from '../message/model'
 import { maxItems, writeItems } from '../message/parse'
-import type { Account, LoadedMedia } from '../platform/port'
+import { SendError, type Account, type LoadedMedia } from '../platform/port'
 import type { MediaOptions, RelayOptions, StoredFile } from './options'
 
 /** The part of an item that composing needs. */
@@ -161,10 +161,16 @@ const maxWeight = 48 * 1024 * 1024
  * Computes the weight of an item and, for media, how its data travels to the platform.
  *
  * @param account the account that sends
- * @throws RelayError `file-not-found` for an unknown file ID, `too-large` for data that fits no frame
+ * @throws RelayError `file-not-found` for an unknown file ID, `too-large` for data that fits no frame, `refused` for an empty file
  */
-export async function prepareItem(item: Item, options: MediaOptions, { readsFiles }: Pick<Account, 'readsFiles'>): Promise<PreparedItem> {
-  if ('link' in item) return prepareMedia(item, readsFiles ? { ...options, transport: 'path' } : options)
+export async function prepareItem(
+  item: Item, options: MediaOptions, { readsFiles, refusesEmpty }: Pick<Account, 'readsFiles' | 'refusesEmpty'>,
+): Promise<PreparedItem> {
+  if ('link' in item) {
+    const media = await prepareMedia(item, readsFiles ? { ...options, transport: 'path' } : options)
+    if (media.bytes === 0 && refusesEmpty !== undefined) throw new SendError('refused', refusesEmpty, { causeId: 'media-failed' }).toRelayError()
+    return media
+  }
   return { ...item, weight: 0, bytes: item.type === 'text' ? Buffer.byteLength(item.text) : 0 }
 }
 

@@ -1,10 +1,9 @@
 import { errors, Formidable } from 'formidable'
-import { isUtf8 } from 'node:buffer'
 import type { EventEmitter } from 'node:events'
 import { unescape } from 'node:querystring'
 import type { Readable, Writable } from 'node:stream'
-import { TextDecoder } from 'node:util'
 import { RelayError } from '../errors'
+import { decode, decodeHeader, decodeUnnamed, unescapeBytes } from '../lib/bytes'
 
 /** A part of a form. */
 export interface FormPart {
@@ -64,7 +63,7 @@ export async function parseForm(body: Readable, contentType: string, onPart: (pa
       const { 'content-disposition': disposition = '', 'content-type': type = '' } = part.headers
       // formidable damages base64 that is broken into lines.
       if (part.transferEncoding === 'base64') throw new RelayError('unsupported-type', noEncoding)
-      const name = Buffer.from(parseParameters(disposition).get('name') ?? '', 'latin1').toString()
+      const name = parseParameters(decodeHeader(disposition)).get('name') ?? ''
       file = onPart({ name, fileName: parseFileName(disposition), type, content: part })
       // formidable treats a part without a type as a field.
       part.mimetype ||= 'application/octet-stream'
@@ -109,23 +108,19 @@ export function parseParameters(header: string): Map<string, string> {
   return parameters
 }
 
-/** On Chinese Windows, the console passes file names to curl in GBK. */
-function decodeHeader(bytes: Buffer): string {
-  return isUtf8(bytes) ? bytes.toString() : new TextDecoder('gbk').decode(bytes)
-}
-
 /**
- * Reads the file name in a Content-Disposition: `filename*` (RFC 5987), which older Python clients send instead of the plain one, else
+ * Reads the file name in a Content-Disposition: `filename*` (RFC 8187), which older Python clients send instead of the plain one, else
  * `filename` (RFC 7578, section 4.2). It is as the client wrote it: it may be empty or hostile.
  *
  * @param disposition one character per byte
  * @returns `undefined` without a name
  */
 export function parseFileName(disposition: string): string | undefined {
-  const parameters = parseParameters(decodeHeader(Buffer.from(disposition, 'latin1')))
+  const parameters = parseParameters(decodeHeader(disposition))
   const [plain, extended] = [parameters.get('filename'), parameters.get('filename*')]
-  const [, text] = /^utf-8'[^']*'(.*)$/i.exec(extended ?? '') ?? []
-  if (text !== undefined) return text.replace(/(?:%[0-9a-f]{2})+/gi, escaped => unescape(escaped))
+  const [, charset = '', text = ''] = /^([\w.:-]+)'[^']*'(.*)$/s.exec(extended ?? '') ?? []
+  const bytes = unescapeBytes(Buffer.from(text))
+  const named = text === '' ? undefined : decode(bytes, charset)
   // Browsers escape these three in a plain name and nothing else (HTML Standard, "multipart/form-data encoding algorithm").
-  return plain?.replace(/%(?:22|0D|0A)/gi, escaped => unescape(escaped)) ?? (extended && '')
+  return named ?? plain?.replace(/%(?:22|0D|0A)/gi, escaped => unescape(escaped)) ?? (extended && decodeUnnamed(bytes))
 }

@@ -24,7 +24,14 @@ export interface TextLimits {
 }
 
 /** A part of a form: a text with the name of its field, or a file by its ID, each with its Content-Type. */
-export type ReceivedPart = { name: string, type: string, text: Buffer } | { type: string, id: string }
+export type ReceivedPart = { name: string, type: string, text: Buffer } | ReceivedFile
+
+interface ReceivedFile {
+  type: string
+  id: string
+  /** Whether it has neither a name nor a byte, as a file input of a form in which nothing was chosen. */
+  isBlank: boolean
+}
 
 /**
  * Stores the files of a multipart/form-data body (RFC 7578), all of them or none, and reads its texts.
@@ -40,21 +47,25 @@ export async function receiveForm(
   request: IncomingMessage, store: UploadStore, limits: ReceiveLimits & TextLimits, stop?: AbortSignal,
 ): Promise<{ parts: ReceivedPart[], skipped: readonly string[] }> {
   const contentType = request.headers['content-type'] ?? ''
-  const taken: { name: string, type: string, chunks?: Buffer[] }[] = []
+  const taken: { name: string, type: string, isBlank: boolean, chunks?: Buffer[] }[] = []
   const skipped: string[] = []
   let textSize = 0
   const ids = await storeBody(request, store, limits, stop, (body, upload) => (
     parseForm(body, contentType, ({ name, fileName, type, content }) => {
       if (limits.isText(name, fileName !== undefined)) {
         const chunks: Buffer[] = []
-        taken.push({ name, type, chunks })
+        taken.push({ name, type, isBlank: false, chunks })
         content.on('data', (bytes: Buffer) => {
           chunks.push(bytes)
           textSize += bytes.length
           if (textSize > limits.maxTextSize) body.destroy(new RelayError('too-large', `more than ${writeSize(limits.maxTextSize)} of text`))
         })
       } else if (fileName !== undefined) {
-        taken.push({ name, type })
+        const file = { name, type, isBlank: fileName === '' }
+        taken.push(file)
+        content.once('data', () => {
+          file.isBlank = false
+        })
         return upload.open(fileName, content, limits)
       } else {
         skipped.push(name)
@@ -62,7 +73,7 @@ export async function receiveForm(
     })
   ))
   const files = ids.values()
-  const parts = taken.map(({ name, type, chunks }) => chunks ? { name, type, text: Buffer.concat(chunks) } : { type, id: files.next().value ?? '' })
+  const parts = taken.map(({ name, type, isBlank, chunks }) => chunks ? { name, type, text: Buffer.concat(chunks) } : { type, id: files.next().value ?? '', isBlank })
   return { parts, skipped }
 }
 

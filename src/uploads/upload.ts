@@ -37,9 +37,11 @@ export class Upload {
    */
   open(given: string, content?: EventEmitter, { maxFileSize = Infinity, allowedExtensions = [] }: Partial<FileLimits> = {}): WriteStream {
     const name = safeName(given)
-    if (!isAllowed(name, allowedExtensions)) {
-      throw new RelayError('unsupported-type', `files of this kind are not accepted, only: ${allowedExtensions.join(', ')}`)
-    }
+    const refusal = isAllowed(name, allowedExtensions)
+      ? undefined
+      : new RelayError('unsupported-type', `files of this kind are not accepted, only: ${allowedExtensions.join(', ')}`)
+    // A part without a name may be an empty input of a form, which is no file: it is refused once it has a byte.
+    if (refusal && given !== '') throw refusal
     const uuid = v4()
     const temporary = join(this.directory, temporaryName(uuid))
     // `commit` reads its errors.
@@ -49,7 +51,8 @@ export class Upload {
     content?.on('data', (bytes: Buffer) => {
       size += bytes.length
       this.size += bytes.length
-      if (size > maxFileSize) stream.destroy(new RelayError('too-large', `a file is larger than ${writeSize(maxFileSize)}: the setting maxUploadSize allows no more`))
+      if (refusal) stream.destroy(refusal)
+      else if (size > maxFileSize) stream.destroy(new RelayError('too-large', `a file is larger than ${writeSize(maxFileSize)}: the setting maxUploadSize allows no more`))
     })
     return stream
   }

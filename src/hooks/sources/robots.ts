@@ -1,5 +1,6 @@
 // The robots of DingTalk, WeCom and Feishu. A message has a field with its kind, and one object with its content.
 import { RelayError } from '../../errors'
+import { parsePairs } from '../../lib/bytes'
 import { isObject, type JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, line, linked, object, objects, parsed, pictureOf, pieceOf, textOf } from '../fields'
 import { fromMarkdown, fromRobotMarkdown, readerOf, withLinks, type Markup } from '../markup'
@@ -58,10 +59,7 @@ const dingtalkReaders: Readers = new Map<string, ContentReader>([
 function titled(content: JsonObject): Message {
   const title = textOf(content.title)
   const text = fromMarkdown(content.text)
-  const at = text.indexOf(title)
-  // A title within a word is none.
-  const isRepeated = at >= 0 && !/\w/.test(text.charAt(at - 1) + text.charAt(at + title.length))
-  return isRepeated ? { text } : { title, text }
+  return text.includes(title) ? { text } : { title, text }
 }
 
 /** The longest address with a link as a parameter, in UTF-16 units. Percent-encoding triples the length of a character. */
@@ -71,7 +69,7 @@ const maxWrapped = 8000
 function wrappedPage(value: unknown): string {
   const text = typeof value === 'string' && value.length <= maxWrapped ? value : ''
   const query = /^dingtalk:\/\/dingtalkclient\/page\/link\?(.*)$/.exec(text)?.[1]
-  return address(query === undefined ? value : new URLSearchParams(query).get('url'))
+  return address(query === undefined ? value : parsePairs(Buffer.from(query), 'utf-8')?.get('url'))
 }
 
 /** The custom robot of DingTalk. Its `timestamp` and `sign` are ignored: the key authenticates. */

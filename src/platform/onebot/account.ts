@@ -37,6 +37,7 @@ const number = /^[1-9][0-9]{0,19}$/
 class OneBotAccount extends BotAccount {
   readonly login = Login.of(this.bot, this.presence)
   readonly readsFiles = false
+  override readonly refusesEmpty = 'QQ takes no empty file'
   /** QQ publishes no limit. It takes about 5,000 characters, and a text shares them with mentions. */
   readonly longestText = 4_500
   readonly retriesUnanswered = true

@@ -54,6 +54,13 @@ async function stored(): Promise<string[]> {
   return entries.map(({ name }) => name)
 }
 
+/** A form with a text, and a part with an empty file name, as browsers send a file input in which nothing was chosen. */
+function nameless(content: string): Request {
+  const head = (more: string): string => `--limit\r\nContent-Disposition: form-data; name=${more}\r\n\r\n`
+  const body = `${head('"msg"')}a\r\n${head('"file"; filename=""\r\nContent-Type: application/octet-stream')}${content}\r\n--limit--\r\n`
+  return { body, type: 'multipart/form-data; boundary=limit' }
+}
+
 type Part = [name: string, content: string | Buffer, file?: string, type?: string]
 
 /** One part more than a form may have. */
@@ -94,8 +101,16 @@ describe('what a body is', () => {
     ['a file with a name from Content-Disposition', 'ops?filename=b.bin', {
       body: bytes, type: 'application/octet-stream', headers: { 'content-disposition': 'attachment; filename*=UTF-8\'\'%E5%8F%91.bin' },
     }, [file('发.bin')]],
+    ['a file with a name in another charset', 'ops', {
+      body: bytes, type: 'application/octet-stream', headers: { 'content-disposition': 'attachment; filename*=GBK\'\'%B1%A8%B8%E6.bin' },
+    }, [file('报告.bin')]],
+    ['a name in the query in its charset', 'ops?filename=%B1%A8%B8%E6.bin&charset=gbk', { body: bytes, type: 'application/octet-stream' }, [file('报告.bin')]],
+    // curl -T on Chinese Windows.
+    ['a name in the path in its charset', 'ops/%B1%A8%B8%E6.bin?charset=gbk', { method: 'PUT', body: bytes }, [file('报告.bin')]],
+    ['a name in the path with a percent sign', 'ops/100%25%20a.bin', { method: 'PUT', body: bytes }, [file('100 a.bin')]],
     ['a file with a name that leads elsewhere', 'ops?filename=..%2F..%2Fa.bin', { body: bytes, type: 'application/zip' }, [file('a.bin')]],
     ['JSON is that of /webhook', 'ops', { body: '{"msg":"a","expires_in":60}', type: 'application/json; charset=utf-8' }, [`${to}a`]],
+    ['JSON with a raw line break in a string', 'ops', { body: '{"msg":"a\nb"}', type: 'application/json' }, [`${to}a\nb`]],
     ['JSON with several items', 'ops', {
       body: JSON.stringify({ messages: [{ msg: 'a' }, { type: 'image', url: `base64://${bytes.toString('base64')}` }] }), type: 'application/json',
     }, [`${to}a[image ${digest}]`]],
@@ -108,6 +123,7 @@ describe('what a body is', () => {
     ['a part of a form is what its extension says, where its type says nothing', 'ops', {
       body: form(['a', bytes, 'a.JPG'], ['b', bytes, 'b.mp4', 'application/octet-stream'], ['c', bytes, 'png.bin'], ['d', bytes, 'd.png', 'text/plain']),
     }, [picture, video, file('png.bin'), file('d.png')]],
+    ['an empty part without a name is no file', 'ops', nameless(''), [`${to}a`]],
     ['a name in the path makes a file, whatever the type', 'ops/build.log', { method: 'PUT', body: 'all is well', type: 'image/png' }, [file('build.log', 'all is well')]],
     ['a name in the path makes a picture', 'ops/chart.PNG', { method: 'PUT', body: bytes }, [picture]],
     ['a name in the path makes a video', 'ops/a.mp4', { method: 'PUT', body: bytes, type: 'application/json' }, [video]],
@@ -290,6 +306,9 @@ describe('a request is refused, and nothing of it stays:', () => {
     ['an empty picture', 'ops', { body: '', type: 'image/png' }, 400, /the body is empty/],
     ['an empty file', 'ops/a.log', { method: 'PUT', body: '' }, 400, /the body is empty/],
     ['empty JSON', 'ops', { body: '', type: 'application/json' }, 400, /invalid json/],
+    ['a name in the query in a charset that nobody names', 'ops?filename=%B1%A8.bin', { body: bytes, type: 'application/zip' }, 400, /charset=gbk/],
+    ['a name in the path in a charset that nobody names', 'ops/%B1%A8.bin', { method: 'PUT', body: bytes }, 400, /charset=gbk/],
+    ['bytes without a name, where only some kinds are allowed', 'ops', nameless('bytes'), 415, /only: txt, log, png/],
     ['a form with the text in another part', 'ops', { body: form(['message', 'a'], ['file', '@a.log']) }, 400, /no part is named msg or text, and none is a file: found "message", "file" instead$/],
     ['a form without a boundary', 'ops', { body: 'x', type: 'multipart/form-data' }, 400, /boundary/],
     ['a form that ends early', 'ops', { body: '--l\r\nContent-Disposition: form-data; name="a"; filename="a.txt"\r\n\r\nabc', type: 'multipart/form-data; boundary=l' }, 400, /last boundary/],
@@ -322,6 +341,13 @@ describe('a request is refused, and nothing of it stays:', () => {
       assert.deepEqual(seen(), [])
     })
   }
+
+  test('an empty file, before it is sent', async () => {
+    const { status, body } = await send('ops', { body: form(['f', '', 'a.bin'], ['msg', 'a']) })
+    assert.equal(status, 200)
+    assert.match(JSON.stringify(body.data), /"success":false[^}]*QQ takes no empty file/)
+    assert.deepEqual(seen(), [`${to}a`])
+  })
 
   test('by a key that may not send there, before anything of the body is read', async () => {
     const before = await stored()

@@ -68,7 +68,7 @@ function ask(path: string, init: RequestInit = {}): Promise<Response> {
 
 describe('parameters', () => {
   const said = `group_id=${group}&message=a%20%26`
-  const cases: [what: string, path: string, init: RequestInit][] = [
+  const cases: [what: string, path: string, init: RequestInit, text?: string][] = [
     ['in the query', `send_group_msg?${said}`, {}],
     ['in the query of a POST', `send_group_msg?${said}`, { method: 'POST' }],
     ['behind a slash', `send_group_msg/?${said}`, {}],
@@ -79,15 +79,19 @@ describe('parameters', () => {
     ['as JSON that says nothing of that', 'send_group_msg', { method: 'POST', body: Buffer.from(JSON.stringify({ group_id: group, message: 'a &' })) }],
     ['as JSON that says it is a form', 'send_group_msg', { method: 'POST', headers: form, body: JSON.stringify({ group_id: group, message: 'a &' }) }],
     ['as a form', 'send_group_msg', { method: 'POST', headers: form, body: said }],
+    ['in the query in their charset', `send_group_msg?group_id=${group}&message=%B9%B9&charset=gbk`, {}, '构'],
+    ['as a form in its charset', 'send_group_msg', { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded; charset=gbk' }, body: `group_id=${group}&message=%B9%B9` }, '构'],
+    ['as JSON with a raw line break', 'send_group_msg', { method: 'POST', headers: json, body: `{"group_id":${group},"message":"a\nb"}` }, 'a\nb'],
+    ['as JSON with a raw line break that says it is a form', 'send_group_msg', { method: 'POST', headers: form, body: `{"group_id":${group},"message":"a\nb"}` }, 'a\nb'],
     ['in the query and as JSON', `send_group_msg?group_id=${group}&message=b`, { method: 'POST', headers: json, body: '{"message":"a &"}' }],
     ['in the query and as a form', `send_group_msg?group_id=1&message=a%20%26`, { method: 'POST', headers: form, body: `group_id=${group}` }],
     ['in the query where the body has null', `send_group_msg?${said}`, { method: 'POST', headers: json, body: '{"message":null}' }],
   ]
-  for (const [what, path, init] of cases) {
+  for (const [what, path, init, expected = 'a &'] of cases) {
     test(`are taken ${what}`, async () => {
       messageIdOf(await readReply(await ask(path, withKey(init))))
       const { target, text } = only(relay.simulator.ledger)
-      assert.deepEqual({ target, text }, { target: { type: 'group', id: group }, text: 'a &' })
+      assert.deepEqual({ target, text }, { target: { type: 'group', id: group }, text: expected })
     })
   }
 
@@ -96,6 +100,7 @@ describe('parameters', () => {
     ['JSON that is no object', { headers: json, body: '[]' }, 400],
     ['JSON that is too deep', { headers: json, body: '['.repeat(1000) }, 400],
     ['a form that is not UTF-8', { headers: form, body: new Uint8Array([0xff]) }, 400],
+    ['a form in a charset that nobody names', { headers: form, body: 'message=%B9%B9' }, 400],
     ['a form of very many fields', { headers: form, body: 'a&'.repeat(1_000_000) }, 400],
     ['another type', { headers: { 'content-type': 'text/plain' }, body: 'a' }, 406],
     ['a form of parts', { body: new FormData() }, 406],

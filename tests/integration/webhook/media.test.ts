@@ -66,10 +66,13 @@ describe('an uploaded file', () => {
     assert.deepEqual(only(relay.simulator.ledger).media.map(medium => medium.sha256), ['one', 'two', 'one'].map(sha256))
   })
 
-  test('that is empty is refused by the platform and not by the relay', async () => {
+  test('that is empty is refused before the call, which QQ would refuse', async () => {
     const id = await upload(relay, 'empty.txt', '')
-    failureOf(await relay.send({ group_id: group, type: 'file', url: id }), 502)
-    assert.equal(sends(relay).length, 1)
+    for (const type of types) {
+      const answer = await relay.send({ group_id: group, type, url: id })
+      assert.match(failureOf(answer, 502), /could not read or upload the file .*"QQ takes no empty file"\)$/)
+    }
+    assert.equal(sends(relay).length, 0)
   })
 })
 

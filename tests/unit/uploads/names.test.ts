@@ -72,7 +72,13 @@ const table: [disposition: string, name: string | undefined][] = [
   [`form-data; filename*=UTF-8''%E5%8F%91%E7%A5%A8.pdf`, '发票.pdf'],
   [`form-data; filename="fallback.pdf"; filename*=utf-8'zh'%E5%8F%91.pdf`, '发.pdf'],
   [`form-data; filename*=utf-8''%E5%8F%91.pdf; filename="fallback.pdf"`, '发.pdf'],
-  [`form-data; filename*=koi8-r''%C1.txt; filename="fallback.txt"`, 'fallback.txt'],
+  [`form-data; filename*=koi8-r''%C1.txt; filename="fallback.txt"`, 'а.txt'],
+  [`form-data; filename*=GBK''%B1%A8%B8%E6.pdf`, '报告.pdf'],
+  [`form-data; filename*=big5'zh'%A7A%A6n.txt`, '你好.txt'],
+  [`form-data; filename*=made-up''%C1.txt; filename="fallback.txt"`, 'fallback.txt'],
+  [`form-data; filename*=UTF-8''%FF.txt; filename="fallback.txt"`, 'fallback.txt'],
+  [`form-data; filename*=UTF-8''%B1%A8.txt`, '报.txt'],
+  ['form-data; filename="=?GBK?B?saiw5g==?=.txt"', '报版.txt'],
   [`form-data; filename*=nonsense`, ''],
   [`form-data; filename*=UTF-8''%zz%4`, '%zz%4'],
 ]
@@ -80,6 +86,7 @@ const table: [disposition: string, name: string | undefined][] = [
 test('the name of a file is found in its Content-Disposition', () => {
   for (const [disposition, name] of table) assert.equal(parseFileName(bytes(disposition)), name, disposition)
   assert.equal(parseFileName('form-data; filename="\xb9\xb9\xbd\xa8.txt"'), '构建.txt')
+  assert.equal(parseFileName('form-data; filename="caf\xe9"'), 'café')
 })
 
 test('a Content-Type is read, in time in proportion to the length of a hostile one', () => {
