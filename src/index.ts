@@ -26,6 +26,7 @@ import { sendRoutes } from './http/send'
 import { Sender } from './http/sender'
 import { webhookRoute } from './http/webhook'
 import { InFlight } from './lib/async'
+import { httpOf } from './lib/endpoint'
 import { unwrap } from './lib/koishi'
 import { languageOf } from './lib/language'
 import { fieldsOf } from './lib/shape'
@@ -85,7 +86,7 @@ export function apply(ctx: Context, config: Config): void {
   // Some timers accept only whole numbers.
   const timeout = Math.ceil(settings.chatApiTimeout * 1000)
   const stop = new AbortController()
-  const port = new KoishiPort(ctx, presence, platforms, [new HttpAccount({ names, timeout, stop: stop.signal })])
+  const port = new KoishiPort(ctx, presence, platforms, [new HttpAccount({ http: () => httpOf(ctx), names, timeout, stop: stop.signal })])
   const inFlight = new InFlight()
   const sources = new Sources()
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)

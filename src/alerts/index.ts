@@ -1,7 +1,7 @@
 import type { Context, Logger } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
-import { parseEndpoint, type Endpoint } from '../lib/endpoint'
+import { httpOf, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import { unwrap } from '../lib/koishi'
 import type { Language } from '../lib/language'
 import { printable } from '../lib/log'
@@ -37,6 +37,7 @@ export interface AlertOptions {
 
 /** The options of a dispatch: those of alerts, with the receivers and the logger. */
 interface DispatchOptions extends AlertOptions {
+  ctx: Context
   recipients: readonly Recipient[]
   logger: Logger
 }
@@ -101,11 +102,11 @@ export class Alerts implements Partial<Observer> {
   }
 
   private check(options: AlertOptions): void {
-    const { watches, recipients, logger } = this
+    const { ctx, watches, recipients, logger } = this
     const { relay, bots } = options
     // A standby leaves alerts to the active relay.
     if (!relay.isActive) return
-    const dispatchOptions = { ...options, recipients, logger }
+    const dispatchOptions = { ...options, ctx, recipients, logger }
     const now = performance.now()
     const explain = (id: CauseId): Localized<string> => language => causes[id][language === 'zh-CN' ? 'zh' : 'en']
     const all = bots()
@@ -196,13 +197,13 @@ function placeOf(queue: string): Pick<Subject, 'target' | 'bot'> {
  * @returns whether a receiver has accepted the alert, or may still do so
  */
 async function dispatch(alert: Localized<Alert>, options: DispatchOptions): Promise<boolean> {
-  const { recipients, language, timeout, stop, logger } = options
+  const { ctx, recipients, language, timeout, stop, logger } = options
   const { kind, isOver } = alert(language)
   const what = `alert ${kind}${isOver ? ', over' : ''}`
   for (const [index, recipient] of recipients.entries()) {
     const isLast = index === recipients.length - 1
     if ('endpoint' in recipient) {
-      const failure = await postAlert(recipient.endpoint, toBody(alert(language), language), isLast, timeout, stop)
+      const failure = await postAlert(recipient.endpoint, toBody(alert(language), language), isLast, { http: httpOf(ctx), timeout, stop })
       if (failure === undefined) logger.info('%s', `${what}: posted to ${recipient.endpoint.origin}`)
       else logger.warn('%s', `${what}: not posted to ${recipient.endpoint.origin}: ${failure}`)
       if (failure === undefined) return true

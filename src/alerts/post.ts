@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { networkReason, postJson, type Endpoint } from '../lib/endpoint'
+import { networkReason, postJson, type Endpoint, type PostOptions } from '../lib/endpoint'
 import type { Language } from '../lib/language'
 import { writeAlert, type Alert } from './texts'
 
@@ -33,23 +33,23 @@ export function toBody(alert: Alert, language: Language): AlertBody {
 /**
  * Posts an alert: up to three times to the last receiver, otherwise once. The receiver may get it more than once if an answer was lost.
  *
- * @param timeout of each attempt, in whole milliseconds
+ * @param options of each attempt
  * @returns the reason why the alert did not arrive, without the address and the answer; `undefined` if it has arrived
  */
 export async function postAlert(
-  endpoint: Endpoint, body: AlertBody, isLast: boolean, timeout: number, stop: AbortSignal,
+  endpoint: Endpoint, body: AlertBody, isLast: boolean, options: PostOptions,
 ): Promise<string | undefined> {
-  let failure = await post(endpoint, body, timeout, stop)
+  let failure = await post(endpoint, body, options)
   for (const pause of isLast ? pauses : []) {
     if (failure === undefined) return
-    await setTimeout(pause, undefined, { signal: stop }).catch(() => undefined)
-    if (stop.aborted) break
-    failure = await post(endpoint, body, timeout, stop)
+    await setTimeout(pause, undefined, { signal: options.stop }).catch(() => undefined)
+    if (options.stop.aborted) break
+    failure = await post(endpoint, body, options)
   }
   return failure
 }
 
-function post(endpoint: Endpoint, body: AlertBody, timeout: number, stop: AbortSignal): Promise<string | undefined> {
+function post(endpoint: Endpoint, body: AlertBody, options: PostOptions): Promise<string | undefined> {
   const read = ({ ok, status }: Response) => ok ? undefined : `status ${status}`
-  return postJson(endpoint, JSON.stringify(body), { timeout, stop }, read).catch(networkReason)
+  return postJson(endpoint, JSON.stringify(body), options, read).catch(networkReason)
 }

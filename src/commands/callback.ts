@@ -1,3 +1,4 @@
+import type { HTTP } from 'koishi'
 import { isUtf8 } from 'node:buffer'
 import { PostEnded, networkReason, postJson, type Endpoint } from '../lib/endpoint'
 import { excessOfJson, parseJson } from '../lib/json'
@@ -29,6 +30,7 @@ export interface Identity {
 
 /** Options of a post. */
 export interface CommandPost {
+  http?: HTTP
   /** Absent: no identity headers. */
   identity?: Identity
   /** The time for the whole exchange, from the DNS look-up to the last byte of the answer, in milliseconds. */

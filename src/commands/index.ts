@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import { digest } from '../lib/crypto'
-import { parseEndpoint, type Endpoint } from '../lib/endpoint'
+import { httpOf, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/async'
 import { unwrap } from '../lib/koishi'
 import { Limiter, OverloadError } from './limiter'
@@ -112,7 +112,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
 
   /** Posts a command, with one retry if the settings allow it. It keeps its place among the concurrent posts meanwhile. */
   const post = async (id: string, endpoint: Endpoint, body: CommandBody, event: string): Promise<JsonObject | undefined> => {
-    const options: CommandPost = { timeout, stop: signal, ...(secret || retry) && { identity: { id: event, secret } } }
+    const options: CommandPost = { http: httpOf(ctx), timeout, stop: signal, ...(secret || retry) && { identity: { id: event, secret } } }
     try {
       return await postCommand(endpoint, body, options)
     } catch (error) {

@@ -1,3 +1,4 @@
+import { HTTP, type Context } from 'koishi'
 import { unescape } from 'node:querystring'
 import { codeOf } from '../errors'
 import { onAbort } from './async'
@@ -25,16 +26,28 @@ export type Endpoint = NonNullable<ReturnType<typeof parseEndpoint>>
 export class PostEnded extends Error {}
 
 /** Options of a post. `timeout` limits the whole exchange, in milliseconds; `stop` ends it at once. */
-export interface PostOptions { headers?: Readonly<Record<string, string>>, timeout: number, stop: AbortSignal }
+export interface PostOptions { http?: HTTP, headers?: Readonly<Record<string, string>>, timeout: number, stop: AbortSignal }
+
+/** Without a proxy. */
+const plain = new HTTP()
+
+/**
+ * The HTTP client of an app, through its proxy if it has one. It belongs to the app and not to the plugin, whose last posts end after it is
+ * disposed.
+ */
+export function httpOf({ root }: Context): HTTP {
+  return root.get('http') ?? plain
+}
 
 /**
  * Posts JSON. A redirect is an answer like any other.
  *
  * @param read reads the answer; an unread rest is dropped
- * @throws PostEnded, and the errors of `fetch` and `read`. `networkReason` explains them.
+ * @throws PostEnded, and the errors of the client and `read`. `networkReason` explains them.
  */
 export async function postJson<T>(
-  { url, authorization }: Endpoint, body: string, { headers, timeout, stop }: PostOptions, read: (answer: Response) => T | Promise<T>,
+  { url, authorization }: Endpoint, body: string, { http = plain, headers, timeout, stop }: PostOptions,
+  read: (answer: Response) => T | Promise<T>,
 ): Promise<T> {
   const exchange = new AbortController()
   const late = setTimeout(() => exchange.abort(new PostEnded(`no complete answer within ${timeout / 1000} s`)), timeout)
@@ -42,9 +55,10 @@ export async function postJson<T>(
   const unwatch = onAbort(stop, stopped)
   try {
     if (stop.aborted) stopped()
-    const answer = await fetch(url, {
-      method: 'POST',
-      body,
+    const { data } = await http<T>('POST', url, {
+      // If it is not set, the plugin proxy-agent decides.
+      proxyAgent: http.config.proxyAgent,
+      data: body,
       headers: {
         'content-type': 'application/json',
         'user-agent': 'koishi-plugin-message-relay',
@@ -56,10 +70,14 @@ export async function postJson<T>(
       },
       redirect: 'manual',
       signal: exchange.signal,
+      // The client's own, which may be set for the whole app.
+      timeout: 0,
+      validateStatus: () => true,
+      responseType: read,
     })
-    return await read(answer)
+    return data
   } catch (error) {
-    // The error of an aborted `fetch` lacks the reason of the abort, so this throws the reason.
+    // The error of an aborted exchange lacks the reason of the abort, so this throws the reason.
     exchange.signal.throwIfAborted()
     throw error
   } finally {
@@ -79,6 +97,7 @@ const reasons: readonly (readonly [codes: RegExp, text: string])[] = [
   [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'no complete answer in time'],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/, 'connection closed before the answer was complete'],
   [/CERT|SIGNATURE|^(ERR_SSL|ERR_TLS)|^EPROTO$/, 'no TLS connection'],
+  [/^UND_ERR_ABORTED$/, 'the proxy makes no connection'],
   [/^(HPE_|UND_ERR_)/, 'the answer is not valid HTTP'],
   [/^Z_/, 'the answer is not compressed as it says'],
 ]

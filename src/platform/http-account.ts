@@ -1,3 +1,4 @@
+import type { HTTP } from 'koishi'
 import { RelayError } from '../errors'
 import { digest } from '../lib/crypto'
 import { networkReason, parseEndpoint, postJson, type Endpoint } from '../lib/endpoint'
@@ -15,6 +16,7 @@ const noAddress = 'the name has no HTTP address at this place any more'
 
 /** The parts of the plugin that HTTP addresses need. */
 export interface HttpOptions {
+  http: () => HTTP
   /** The addresses, which may change while the relay runs. */
   names: TargetNames
   /** The time-out of a call, in whole milliseconds. */
@@ -80,10 +82,10 @@ export class HttpAccount implements Account {
   private async post(
     endpoint: Endpoint, format: HttpRung['format'], body: string, headers: Readonly<Record<string, string>>,
   ): Promise<Receipt> {
-    const { timeout, stop } = this.options
+    const { http, timeout, stop } = this.options
     const { origin } = endpoint
     try {
-      return await postJson(endpoint, body, { headers, timeout, stop }, ({ status, headers: answered }) => {
+      return await postJson(endpoint, body, { http: http(), headers, timeout, stop }, ({ status, headers: answered }) => {
         // 204 from an Apprise API: no services under this key.
         const isLost = format === 'apprise' && status === 204
         if (isLost) throw new SendError('refused', `${origin} answered 204: no service has this key there`, { isFinal: true })

@@ -23,6 +23,8 @@ export interface RelayOptions {
   config?: relay.Config
   /** Unlike a platform, the test's simulator creates the chats that a test writes to, unless this says otherwise. */
   simulator?: SimulatorOptions
+  /** The address of a forward proxy for the app. */
+  proxy?: string
   /** Runs with the app before the relay is loaded. */
   setup?: (app: Context) => void
 }
@@ -97,7 +99,7 @@ export interface Reply {
 
 /** Starts a relay; resolves when the bot is online and the server listens. */
 export async function startRelay(options: RelayOptions = {}): Promise<TestRelay> {
-  const { config = {}, simulator: simulatorOptions, setup } = options
+  const { config = {}, simulator: simulatorOptions, proxy = '', setup } = options
   const simulator = await Simulator.start({ anyTarget: true, ...simulatorOptions })
   const folder = await mkdtemp(join(tmpdir(), 'relay-'))
   const uploadDir = join(folder, 'uploads')
@@ -110,7 +112,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
   const app = new Context()
   const forks = [
     app.plugin(HTTP),
-    app.plugin(proxyAgent),
+    app.plugin(proxyAgent, { proxyAgent: proxy }),
     app.plugin(Server, { host: '127.0.0.1', port: 0 }),
     addForward(app, simulator.endpoint, { selfId: simulator.selfId, ...simulatorOptions?.token && { token: simulatorOptions.token } }),
   ]
