@@ -31,6 +31,11 @@ class StartError extends Error {}
 const logger = new Logger('bot')
 const repository = resolve(__dirname, '../..')
 
+/**
+ * How long a connection may be idle, in milliseconds: longer than proxies keep theirs, up to two minutes. A proxy that sends a POST
+ * just as the connection is closed answers 502, and may not repeat the POST.
+ */
+const keepAliveTimeout = 130_000
 /** How long everything may take to end after a signal, in milliseconds: a little more than the relay's own limits are together. */
 const patience = 4_950
 /** How long it is watched whether the lock of a process on another machine is renewed, in milliseconds, and how often. */
@@ -170,6 +175,7 @@ async function start(): Promise<void> {
   await lockDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
   await checkUploadFolder(process.env.UPLOAD_DIR ?? resolve(repository, 'uploads'))
   const app = await loader.createApp()
+  Object.assign(app.server._http, { keepAliveTimeout, headersTimeout: keepAliveTimeout + 1_000 })
   if (token !== undefined) demandToken(app.server._http, token, logger)
   endOnSignal(app)
   await app.start()

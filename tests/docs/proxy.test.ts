@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import { versions } from './support/pages'
 
@@ -27,6 +28,13 @@ describe('the configuration of a proxy', () => {
       const passes = (each: string): boolean => patterns.some(pattern => pattern.endsWith('*') ? each.startsWith(pattern.slice(0, -1)) : each === pattern)
       for (const each of open) assert(passes(each), each)
       for (const each of closed) assert(!passes(each), each)
+    })
+
+    test(`closes idle connections before the bot does: ${path}`, async () => {
+      const [, limit = ''] = /keepAliveTimeout = ([\d_]+)/.exec(await readFile('bot/start.ts', 'utf8')) ?? []
+      assert.match(text('nginx'), /proxy_http_version 1\.1;\n *proxy_set_header Connection "";/)
+      const times = [/keepalive_timeout (\d+)s;/.exec(text('nginx')), /keepalive (\d+)s/.exec(text('caddyfile'))].map(found => Number(found?.[1]))
+      assert(times.every(time => time > 0 && time * 1000 < Number(limit.replaceAll('_', ''))), String(times))
     })
 
     test(`adds the address of the caller, which may have written others, and takes bodies as large as one file of an upload: ${path}`, () => {

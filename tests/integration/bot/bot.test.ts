@@ -49,6 +49,7 @@ test('without ONEBOT_ENDPOINT the simulator is the platform, which the log says 
   const [, page = ''] = await bot.line(new RegExp(`(http://127\\.0\\.0\\.1:${port}/simulator/)`))
   const answer = await send(bot, await bot.key(), 'hello from the bot')
   assert.equal(answer.status, 200)
+  assert.equal(answer.headers.get('keep-alive'), 'timeout=130', 'idle connections outlive those of proxies')
   const state = await (await fetch(new URL('api/state', page))).text()
   assert(state.includes('hello from the bot'))
   assert(!bot.log.includes('hello from the bot'))
