@@ -8,15 +8,23 @@ import { reasonOf, type Templates } from './templates'
 /** The name of the template for digests. */
 export const digestTemplate = 'digest'
 
+/** The language in which most of the texts are; `undefined` if none has a letter. */
+function languageOf(texts: readonly string[]): Language | undefined {
+  const written = texts.filter(text => /\p{L}/u.test(text))
+  if (written.length === 0) return
+  return written.filter(text => /\p{Script=Han}/u.test(text)).length * 2 >= written.length ? 'zh-CN' : 'en-US'
+}
+
 /**
  * Creates the function that writes digests with their template. If the template fails, a digest is the plain list of its lines.
  *
- * @param usual the language of digests for targets without one of their own
+ * @param usual the language of digests without letters, for targets without a language of their own
  */
 export function digestWriter(templates: Templates, usual: Language, logger: Logger): DigestOptions['write'] {
-  return async ({ since, lines, ...view }, language = usual) => {
+  return async ({ since, lines, ...view }, language = languageOf(lines.map(({ text }) => text)) ?? usual) => {
     try {
-      const { text } = await templates.render(digestTemplate, { ...view, delay: view.delay ?? '', since: new Date(since).toISOString(), lines }, language)
+      const times = { since: new Date(since).toISOString(), now: new Date().toISOString() }
+      const { text } = await templates.render(digestTemplate, { ...view, delay: view.delay ?? '', ...times, lines }, language)
       return tidy(text)
     } catch (error) {
       logger.warn('%s', printable(`the template of digests failed, so a plain list is sent: ${reasonOf(error)}`))
