@@ -51,7 +51,7 @@ export type { MessageRelay, RelayContent, RelayDelivery, RelayItem, RelaySendOpt
 export const name = 'message-relay'
 export const inject = ['server']
 
-/** The built-in doors. Each template of the operator is one more. */
+/** The built-in doors. Other names of sources are further ones. */
 const doors = ['webhook', 'send', 'onebot', 'commands', pluginDoor, alertDoor, digestDoor, ...hookDoors]
 
 const day = 24 * 60 * 60 * 1000

@@ -19,13 +19,19 @@ const sliceSize = 64 * 1024
 const maxValues = 250_000
 
 /** The query parameters of the relay itself. They are not part of the payload. */
-const ownParameters = ['key', 'access_token', 'events', 'branch', 'status', 'lang', 'format', 'dry_run', 'fail', 'expires_in', 'charset']
+const ownParameters = [
+  'key', 'access_token', 'events', 'branch', 'status', 'lang', 'format', 'dry_run', 'fail', 'expires_in', 'charset', 'urgent', 'send_at', 'thread',
+  'thread_mode',
+]
 
 /** The parameters with the key that every source has. */
 const relayKeys = ['key', 'access_token']
 
 /** Fields whose JSON is the payload, if a form has no other field. */
 const wrappers: ReadonlySet<string> = new Set(['payload', 'payload_json', 'data'])
+
+/** Two fields or more, without blanks, are no text that curl declares as a form. */
+const severalFields = /^[\w.[\]-]{1,100}=[^&\s]*(?:&[\w.[\]-]{1,100}=[^&\s]*)+$/
 
 /**
  * Reads the payload of a request, without its keys.
@@ -80,10 +86,11 @@ async function parsePayload(
   if (/^\s*multipart\/form-data/i.test(type) && !looksLikeJson) return unwrap(await readMultipart(raw, type))
   const isForm = /^\s*application\/x-www-form-urlencoded/i.test(type)
   if (isForm && !looksLikeJson && raw.includes('=')) {
-    const form = unwrap(parseFields(textFields ? mendPushDeer(raw) : raw, type, exchange.query))
+    const given = parseFields(textFields ? mendPushDeer(raw) : raw, type, exchange.query)
+    const form = unwrap(given)
     // curl declares every body a form, even `disk=95%`.
     const isOne = !textFields || textFields.some(name => name in form || query.has(name)) || Object.keys(form).some(isKeyField)
-    if (isOne) return form
+    if (isOne || form !== given || severalFields.test(raw.toString('latin1'))) return form
   }
   // The service "generic" of shoutrrr declares plain text as JSON unless it has a template: pkg/services/generic of containrrr/shoutrrr.
   const saysJson = /json/i.test(type)

@@ -22,7 +22,8 @@ function reader(...steps: readonly Step[]): Reader {
 const emoji: ReadonlyMap<string, string> = new Map([
   ['white_check_mark', '✅'], ['heavy_check_mark', '✔️'], ['x', '❌'], ['warning', '⚠️'], ['rotating_light', '🚨'], ['fire', '🔥'], ['boom', '💥'],
   ['red_circle', '🔴'], ['large_green_circle', '🟢'], ['large_yellow_circle', '🟡'], ['large_orange_circle', '🟠'], ['large_blue_circle', '🔵'],
-  ['no_entry', '⛔'], ['no_entry_sign', '🚫'], ['octagonal_sign', '🛑'], ['exclamation', '❗'], ['arrows_counterclockwise', '🔄'],
+  ['green_circle', '🟢'], ['yellow_circle', '🟡'], ['orange_circle', '🟠'], ['skull', '💀'], ['computer', '💻'], ['tv', '📺'], ['floppy_disk', '💾'],
+  ['loudspeaker', '📢'], ['no_entry', '⛔'], ['no_entry_sign', '🚫'], ['octagonal_sign', '🛑'], ['exclamation', '❗'], ['arrows_counterclockwise', '🔄'],
   ['information_source', 'ℹ️'], ['bell', '🔔'], ['construction', '🚧'], ['hourglass', '⌛'], ['rocket', '🚀'], ['tada', '🎉'], ['package', '📦'],
   ['bug', '🐛'], ['lock', '🔒'], ['eyes', '👀'], ['+1', '👍'], ['thumbsup', '👍'], ['-1', '👎'],
 ])

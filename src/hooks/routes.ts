@@ -18,9 +18,10 @@ import type { LastPayloads } from './payloads'
 import { renderPlainly, tidy } from './plain'
 import type { Sources } from './registry'
 import type { Asked } from './shapes'
-import { keyIn, started, type EventKey, type HookEvent, type HookRequest, type Source } from './source'
+import { genericSource, ownSource } from './generic'
+import { started, type EventKey, type HookEvent, type HookRequest, type Source } from './source'
 import { templateRoutes } from './template-routes'
-import { reasonOf, type Templates } from './templates'
+import { namePattern, nameRule, reasonOf, type Templates } from './templates'
 import { UnprovenBodies } from './unproven'
 
 /** The parts of the plugin that the routes need. */
@@ -52,8 +53,8 @@ const noSuchKey = 'missing or wrong API key: end the address with "?key=<key>", 
 const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'no-database', 'storage-full'])
 
 /**
- * `POST`, `PUT` and `GET /hooks/<source>/<target>[,<target>…]`: accept the webhooks of other systems. `GET /payloads/<source>`: the last
- * payload. Also the routes of templates.
+ * `POST`, `PUT` and `GET /hooks/<source>/<target>[,<target>…]`: accept the webhooks of other systems. `GET /payloads`: the last payloads.
+ * Also the routes of templates.
  */
 export function hookRoutes(options: HookOptions): Route[] {
   const hooks = new Hooks(options)
@@ -69,7 +70,7 @@ export function hookRoutes(options: HookOptions): Route[] {
     // Whether the operator has a template of this name is known only later.
     methods: ({ params: { source = '' } }) => (sources.get(source) ?? { acceptsGet: true }).acceptsGet ? ['GET', 'POST', 'PUT'] : ['POST', 'PUT'],
   }))
-  return [...receivers, options.payloads.route(), ...templateRoutes(options, name => sources.get(name) ?? ownSource(name))]
+  return [...receivers, ...options.payloads.routes(), ...templateRoutes(options, name => sources.get(name) ?? ownSource(name))]
 }
 
 class Hooks {
@@ -175,13 +176,14 @@ class Hooks {
     const { source: name = '' } = exchange.params
     const { sources, templates } = this.options
     const { door, source, segments } = readAddress(exchange, sources)
-    if (!source && (name === digestTemplate || !await templates.has(name))) throw unknownSource(sources)
+    const isOwn = !source && name !== digestTemplate && await templates.has(name)
+    if (!source && !isOwn) demandNewName(name, sources)
     if (segments.length > 0 && !door?.takesTail) {
       throw new RelayError('not-found', `the address goes on behind the target: it is /hooks/${name}/<target>, and several targets have commas between them`)
     }
     if (source) return source
     if (exchange.request.method === 'GET') throw new RelayError('method-not-allowed', 'use POST, PUT', { headers: { allow: 'POST, PUT' } })
-    return ownSource(name)
+    return isOwn ? ownSource(name) : genericSource(name)
   }
 
   /** The target of an address without one: the topic in the body, as ntfy's clients that post JSON have it. */
@@ -197,8 +199,9 @@ class Hooks {
   /** Renders the message of an event. If the template fails, the message is a plain list of the fields. */
   private async render(id: string, source: Source, { view }: HookEvent, language: Language): Promise<Item[]> {
     const { templates, logger } = this.options
-    const rendered = await templates.render(source.name, view, language, source.template?.(language)).catch((error: unknown) => {
-      logger.warn('%s', printable(`${id} the template of ${JSON.stringify(source.name)} failed, so a plain text is sent: ${reasonOf(error)}`))
+    const { name, like = name, template } = source
+    const rendered = await templates.render(like, view, language, template?.(language)).catch((error: unknown) => {
+      logger.warn('%s', printable(`${id} the template of ${JSON.stringify(name)} failed, so a plain text is sent: ${reasonOf(error)}`))
       return { text: renderPlainly(view), pictures: [] }
     })
     const text = tidy(rendered.text)
@@ -217,11 +220,6 @@ function identifyBy(access: Access, keys: readonly Buffer[], { request, address 
     const hint = source?.isSigned ? `${noSuchKey}, or enter a key that signs as the secret` : noSuchKey
     throw error.with({ message: keyHeader !== undefined && keyHeader in request.headers ? noSuchToken(keyHeader) : hint })
   }
-}
-
-/** The source that belongs to a template of the operator. */
-function ownSource(name: string): Source {
-  return { name, read: ({ payload }) => ({ name, view: payload }), keyOf: keyIn('idempotency-key', 'webhook-id') }
 }
 
 function skip(why: string): Success {
@@ -257,9 +255,13 @@ function whyFilteredOut({ name, branch, status }: HookEvent, query: URLSearchPar
   if (isOut('status', status)) return 'not with a status that was asked for'
 }
 
-function unknownSource(sources: Sources): RelayError {
-  const list = sources.names().join(', ')
-  return new RelayError('not-found', `no such source: the address is /hooks/<source>/<target>, with one of ${list}, or the name of a template`, {
-    logText: 'no such source',
-  })
+/** @throws RelayError `not-found` for a name that a source cannot have, and for one that is probably mistyped */
+function demandNewName(name: string, sources: Sources): void {
+  const isName = namePattern.test(name) && name !== digestTemplate
+  const nearest = isName ? sources.nearest(name) : undefined
+  if (isName && nearest === undefined) return
+  const advice = nearest === undefined
+    ? `the address is /hooks/<source>/<target>, with one of ${sources.names().join(', ')}, or a name of your own: ${nameRule}, and not be "${digestTemplate}"`
+    : `the address is /hooks/${nearest}/<target>; another system needs a name that is less alike, or a template of this name`
+  throw new RelayError('not-found', `no such source: ${advice}`, { logText: 'no such source' })
 }

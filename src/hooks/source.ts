@@ -72,6 +72,8 @@ export interface Source {
   readonly takesTail?: boolean
   /** The answers that its callers expect; the envelope unless given. */
   readonly shape?: Shape
+  /** The source whose template it uses; its own by default. */
+  readonly like?: string
   /** The template in a language; absent if it is a file in `templates/`. A template of the operator replaces either. */
   readonly template?: (language: Language) => string
   /**

@@ -34,7 +34,8 @@ const maxOutput = 1_000_000
 const extension = '.liquid'
 /** Sources that share the built-in template of another source. */
 const shared: ReadonlyMap<string, string> = new Map([
-  ['alertmanager', 'grafana'], ['feishu', 'dingtalk'], ['gitea', 'github'], ['gitee', 'github'], ['push', 'message'], ['wecom', 'dingtalk'],
+  ['alertmanager', 'grafana'], ['apprise', 'message'], ['feishu', 'dingtalk'], ['gitea', 'github'], ['gitee', 'github'], ['push', 'message'],
+  ['wecom', 'dingtalk'],
 ])
 export const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 export const nameRule = 'its name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit'

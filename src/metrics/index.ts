@@ -24,7 +24,7 @@ const reasons = ['unauthorized', 'forbidden', 'rate-limited']
 /** The places of ways whose series exist from the start. A name rarely has more ways. */
 const usualPlaces = ['1', '2', '3']
 
-/** The labels of doors without a label of their own: templates of the operator, and records of an earlier release. */
+/** The labels of doors without a label of their own: sources that are not built in, and records of an earlier release. */
 const templateDoor = 'hooks/template'
 const unknownDoor = 'unknown'
 

@@ -1,22 +1,15 @@
-import { RelayError } from '../../errors'
-import type { JsonObject } from '../../lib/shape'
-import { line, objects, pictureOf, textOf } from '../fields'
+import { line } from '../fields'
 import type { Source } from '../source'
+import { readMessage } from './message'
 
-/** The notification service `json://` of Apprise. */
+/** The notification service `json://` of Apprise: a message with a type. */
 export const apprise: Source = {
   name: 'apprise',
   takesTail: true,
-  read({ payload }) {
-    const title = textOf(payload.title)
-    const text = textOf(payload.message)
-    const attachments = objects(payload.attachments).map(readAttachment)
-    if (title === '' && text === '' && attachments.length === 0) throw new RelayError('bad-request', 'there is neither a title nor a message')
-    const type = line(payload.type, 40)
-    return { name: 'notification', ...type !== '' && { status: type }, view: { title, text, type, attachments } }
+  read(request) {
+    const status = line(request.payload.type, 40)
+    // The version is that of Apprise's payload.
+    const payload = { ...request.payload, type: '', version: '' }
+    return { ...readMessage({ ...request, payload }, status), name: 'notification', ...status !== '' && { status } }
   },
-}
-
-function readAttachment({ filename, mimetype, base64 }: JsonObject): JsonObject {
-  return { name: line(filename), picture: pictureOf(line(mimetype), base64) }
 }

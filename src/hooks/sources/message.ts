@@ -1,20 +1,25 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { isSwitch, markupOf } from '../declared'
-import { headerText, textOf } from '../fields'
+import { joinLines, line, objects, pictureOf, textOf } from '../fields'
 import { readerOf } from '../markup'
+import { unlessMarked } from '../marks'
+import { renderPlainly } from '../plain'
+import { fieldsOfHeaders, linksOf, objectOf, othersOf, severityOf, wordsOf } from '../push'
 import { messageShape, pushShape } from '../shapes'
-import { keyIn, type Source } from '../source'
+import { keyIn, type HookEvent, type HookRequest, type Source } from '../source'
 
 /** The possible fields of the title and of the text; the first that is not empty counts. */
-const titles = ['title', 'subject']
-const texts = ['formatted_body', 'markdown', 'message', 'text', 'msg', 'content', 'body', 'html']
+const titles = ['title', 'subject', 'summary']
+const texts = ['formatted_body', 'markdown', 'message', 'text', 'msg', 'content', 'body', 'caption', 'description', 'summary', 'html']
 /** The text field of Server酱 and PushDeer, in Markdown. PushDeer's title is in `text`. */
 const markdown = 'desp'
+/** The most lines of other fields below a text. */
+const maxOthers = 8
 
 /**
  * A title and a text under any usual name, as Gotify's clients, Home Assistant, NAS devices and many others send them. Fields that the body
- * does not have may be in the query.
+ * does not have may be in the query, or in the headers of ntfy. Without a text, the message is the list of the fields.
  */
 export const message: Source = {
   name: 'message',
@@ -23,26 +28,81 @@ export const message: Source = {
   keyHeader: 'x-gotify-key',
   textFields: [...titles, ...texts, markdown],
   shape: messageShape,
-  read(request) {
-    const { headers, payload, query } = request
-    const places = [payload, Object.fromEntries(query)]
-    const [described] = find([markdown], places)
-    const [title = textOf(headerText(headers, 'x-title', 'title'))] = find(described === undefined ? titles : [...titles, 'text'], places)
-    const [said = '', field = ''] = described === undefined ? find(texts, places) : [described, markdown]
-    if (title === '' && said === '') {
-      throw new RelayError('bad-request', 'there is no text: send it as message, text, msg, content or body; title is optional')
-    }
-    // The title that Uptime Kuma sends to PushDeer is a Markdown heading.
-    return { name: 'message', view: { title: title.replace(/^#+ /, ''), text: readerOf(markupOf(request, field))(said) } }
-  },
+  read: request => readMessage(request),
   keyOf: keyIn('idempotency-key'),
 }
 
 /** The source `message` for clients that expect a code of their service. */
 export const push: Source = { ...message, name: 'push', shape: pushShape }
 
+/**
+ * Reads a message.
+ *
+ * @param given its severity, if the source has a field of its own for it
+ * @throws RelayError `bad-request` for a payload without any field
+ */
+export function readMessage(request: HookRequest, given?: string): HookEvent {
+  const { headers, payload, query } = request
+  const own = fieldsOfHeaders(headers)
+  const body = withSmallNames(payload)
+  const parameters = withSmallNames(Object.fromEntries(query))
+  const places = [body, parameters, own]
+  const fields: JsonObject = { ...own, ...parameters, ...body }
+  const used = new Set<string>()
+  const take = (names: readonly string[]): [text: string, name: string] => {
+    const [text, name] = find(names.filter(each => !used.has(each)), places)
+    used.add(name)
+    return [text, name]
+  }
+  const [described] = take([markdown])
+  const about = objectOf(fields)
+  // The title that Uptime Kuma sends to PushDeer is a Markdown heading.
+  const title = take(described === '' ? titles : [...titles, 'text'])[0].replace(/^#+ /, '') || about
+  const [said, field] = described === '' ? take(texts) : [described, markdown]
+  // With a text in Markdown or HTML, Bark and Matrix have a plain one as well.
+  if (field === 'markdown' || field === 'formatted_body') used.add('body')
+  // The body of a request to ntfy with a message in a header is an attachment.
+  const whole = joinLines(own.message === said ? '' : textOf(own.message), said)
+  const text = readerOf(markupOf(request, field))(whole)
+  const [subtitle] = take(['subtitle'])
+  const attachments = objects(payload.attachments).map(readAttachment).filter(({ name, picture }) => joinLines(name, picture) !== '')
+  if (joinLines(title, subtitle, text) === '' && attachments.length === 0) {
+    const list = renderPlainly(payload)
+    if (list === '') throw new RelayError('bad-request', 'there is no text: send it as message, text, msg, content or body; title is optional')
+    return { name: 'message', view: { mark: '', title, subtitle, text, fields: list, links: [], attachments } }
+  }
+  if (title === about) for (const name of ['involvedobject', 'regarding', 'reason']) used.add(name)
+  const [severity, found] = severityOf(given === undefined ? fields : { severity: given }, own)
+  const mark = unlessMarked(found, title, subtitle, text)
+  if (mark === found) used.add(severity)
+  // Beside its type, Apprise has the version of its payload. In a query, `user` belongs to a password.
+  if (severity === 'type') used.add('version')
+  if (query.has('user')) used.add('user')
+  const links = linksOf(fields)
+  for (const [name] of links) used.add(name)
+  return {
+    name: 'message',
+    view: {
+      mark, title, subtitle, text,
+      fields: renderPlainly({ ...othersOf(payload, used, joinLines(title, text)), tags: wordsOf(fields.tags) }, maxOthers),
+      links: links.map(([, link]) => link).filter(link => !text.includes(link)),
+      attachments,
+    },
+  }
+}
+
 /** The first of these fields with a text, and its name. ntfy and Pushover have switches called `markdown` and `html`. */
-function find(names: readonly string[], places: readonly JsonObject[]): [text?: string, name?: string] {
+function find(names: readonly string[], places: readonly JsonObject[]): [text: string, name: string] {
   const all = places.flatMap(place => names.map((name): [string, string] => [textOf(place[name]), name]))
-  return all.find(([text, name]) => text !== '' && !((name === 'markdown' || name === 'html') && isSwitch(text))) ?? []
+  return all.find(([text, name]) => text !== '' && !((name === 'markdown' || name === 'html') && isSwitch(text))) ?? ['', '']
+}
+
+/** A payload with names in small letters: programs in C# and Go capitalize them. */
+function withSmallNames(fields: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+/** An attachment of Apprise: a picture, or the name of another file. */
+function readAttachment({ filename, mimetype, base64 }: JsonObject): { name: string, picture: string } {
+  return { name: line(filename), picture: pictureOf(line(mimetype), base64) }
 }

@@ -98,9 +98,11 @@ describe('a hook', () => {
   })
 
   test('of no source, or for no target, is a 404 that says what the address is', async () => {
-    const { status, body } = await post(relay, 'nobody/ops', {})
-    assert.equal(status, 404)
-    assert.match(String(body.msg), /\/hooks\/<source>\/<target>.*uptime-kuma, apprise, slack/)
+    for (const [name, nearest] of [['gihub', 'github'], ['slak', 'slack'], ['GitLab', 'gitlab'], ['alertmanger2', 'alertmanager'], ['pushs', 'push']]) {
+      const { status, body } = await post(relay, `${name}/ops`, { text: 'a' })
+      assert.deepEqual([status, String(body.msg).startsWith(`no such source: the address is /hooks/${nearest}/<target>; `)], [404, true], name)
+    }
+    for (const name of ['digest', '-x', 'x'.repeat(65)]) assert.match(String((await post(relay, `${name}/ops`, { text: 'a' })).body.msg), /^no such source: the address is .*uptime-kuma, apprise, slack.*its name must be/)
     for (const method of ['GET', 'POST']) {
       for (const left of ['', '/']) {
         const response = await relay.request(`/hooks${left}`, { method })
@@ -122,7 +124,7 @@ describe('a hook', () => {
 
   test('with a payload that is none is a 400', async () => {
     for (const [source, body] of [
-      ['message', { foo: 1 }], ['message', '[1]'], ['message', '{"text":"a'], ['message', '"a"'], ['message', '12'],
+      ['message', {}], ['message', { foo: null }], ['message', '[1]'], ['message', '{"text":"a'], ['message', '"a"'], ['message', '12'],
       ['gitlab', '[1'], ['uptime-kuma', {}], ['apprise', {}], ['wecom', { msgtype: 'text' }],
     ] as const) {
       const { status } = await post(relay, `${source}/ops`, body, { headers: { 'content-type': 'application/json' } })
@@ -412,6 +414,37 @@ describe('the answer to a hook without a database', () => {
   })
 })
 
+describe('a source that nobody has described', () => {
+  test('is told by its title and text, or by its fields, in any form', async () => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const test = { series: { id: 1, title: 'Test Title' }, episodes: [{ id: 123, title: 'Test title' }], eventType: 'Test', instanceName: 'Sonarr' }
+    for (const [source, body, headers] of [
+      ['sonarr', test, {}], ['message', test, {}], ['flux', { message: 'failed', severity: 'error' }, {}], ['notes', 'plain text', {}],
+      ['ci', 'app=shop&state=%E5%A4%B1%E8%B4%A5', form], ['ci', `payload=${encodeURIComponent('{"app":"shop"}')}`, form],
+    ] as const) {
+      const { status, text } = await post(relay, `${source}/ops`, body, { headers: { 'content-type': 'application/json', ...headers } })
+      assert.equal(status, 200, text)
+    }
+    const fields = 'eventType: Test\ninstanceName: Sonarr\nseries.title: Test Title\nepisodes: Test title\nseries.id: 1'
+    assert.deepEqual(texts(relay), [fields, fields, '❌ failed', 'plain text', 'state: 失败\napp: shop', 'app: shop'])
+    assert.equal((await post(relay, 'sonarr/ops', {})).status, 400)
+  })
+
+  test('has events and results to select, and sends an event with an ID once', async () => {
+    const health = { eventType: 'Health', level: 'warning', message: 'a' }
+    for (const query of ['events=Grab', 'status=error']) {
+      assert.match(String((await post(relay, `radarr/ops?${query}`, health)).data.skipped), /asked for$/)
+    }
+    const headers = { 'content-type': 'application/json', 'webhook-id': 'msg_1' }
+    for (const query of ['events=Health&status=warn*', 'events=Health&status=warn*']) assert.equal((await post(relay, `radarr/ops?${query}`, health, { headers })).status, 200)
+    assert.equal((await post(relay, 'radarr/ops', { status: 'started', app: 'shop' })).status, 200)
+    assert.equal(texts(relay).length, 2)
+    await putTemplate(relay, 'radarr.liquid', '{{ message }}!')
+    assert.equal((await post(relay, 'radarr/ops?events=Health', health)).status, 200)
+    assert.equal(texts(relay)[2], 'a!')
+  })
+})
+
 describe('a template of the operator', () => {
   test('is a source of its own, with JSON or a form', async () => {
     await putTemplate(relay, 'deploys.liquid', '{{ app }} {{ version }}{% if lang == "zh-CN" %} 已部署{% endif %}')
@@ -424,7 +457,7 @@ describe('a template of the operator', () => {
     assert.equal(texts(relay).length, 3)
     const asked = await get(relay, 'deploys/ops?app=shop')
     assert.deepEqual([asked.status, asked.headers.get('allow')], [405, 'POST, PUT'])
-    assert.equal((await get(relay, 'nothing/ops?app=shop')).status, 404)
+    assert.equal((await get(relay, 'nothing/ops?app=shop')).status, 405)
   })
 
   const broken: [string, string][] = [
@@ -438,7 +471,7 @@ describe('a template of the operator', () => {
       await putTemplate(relay, 'broken.liquid', text)
       const { status, data } = await post(relay, 'broken/ops', { app: 'shop', nested: { a: 1 }, ok: true })
       assert.equal(status, 200)
-      assert.deepEqual(texts(relay), ['app: shop\nok: true'])
+      assert.deepEqual(texts(relay), ['app: shop\nnested.a: 1\nok: true'])
       assert.match(logged(), new RegExp(`warn ${String(data.delivery_id)} the template of "broken" failed`))
       assert(!logged().includes('shop'))
     })

@@ -61,6 +61,23 @@ describe('the last payload of a source', () => {
     assert.deepEqual((await last('message')).data.payload, { message: 'skipped' })
   })
 
+  test('is listed with those of other sources, the newest first, and makes room when too many have posted', async () => {
+    const list = async (key: string | undefined = apiKey): Promise<unknown[]> => {
+      const { data: { payloads } } = await askAs(relay, key, 'GET', '/payloads')
+      assert(Array.isArray(payloads))
+      return payloads.map(({ source, event, key_name: name }: Record<string, unknown>) => [source, event, name])
+    }
+    await post(relay, 'sonarr/ops', { eventType: 'Test' }, { key: deploys })
+    await post(relay, 'message/ops', { message: 'x' }, { key: alerts })
+    await post(relay, 'sonarr/ops', { eventType: 'Grab' }, { key: deploys })
+    assert.deepEqual(await list(), [['sonarr', 'Grab', 'deploys'], ['message', 'message', 'alerts']])
+    assert.deepEqual(await list(alerts), [['message', 'message', 'alerts']])
+    assert.equal((await askAs(relay, apiKey, 'POST', '/templates/sonarr/preview', { template: '{{ eventType }}!' })).data.text, 'Grab!')
+    for (let index = 0; index < 50; index++) await post(relay, `unknown-source-${index}/ops?dry_run=0`, { a: index }, { key: deploys })
+    assert.equal((await list()).length, 50)
+    assert.equal((await last('sonarr')).status, 404)
+  })
+
   test('is shown to its own caller, and to those that may see the deliveries of all', async () => {
     await post(relay, 'message/ops', { message: 'x' }, { key: deploys })
     assert.equal((await last('message', deploys)).status, 200)

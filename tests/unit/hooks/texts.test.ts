@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { address, count, date, firstLine, inOneLine, joinLines, labelled, line, linked, objects, parsed, pictureOf, textOf } from '../../../src/hooks/fields'
 import { excerpt, fromDiscord, fromMarkdown, fromRobotMarkdown, fromSlack, readerOf } from '../../../src/hooks/markup'
+import { markOfColor, markOfPriority, unlessMarked } from '../../../src/hooks/marks'
 import { renderPlainly, tidy } from '../../../src/hooks/plain'
 
 process.env.TZ = 'Asia/Shanghai'
@@ -161,5 +162,24 @@ test('an excerpt is bounded, and made in no time of whatever comes', () => {
 
 test('a text is made fit for a chat, and of the main fields where there is no other', () => {
   assert.equal(tidy('a  \r\nb\u0007\u202e\tc\n\n\n\nd\u2028e\ud800 '), 'a\nb  c\n\nd\ne\ufffd')
-  assert.equal(renderPlainly({ a: 'x', b: { c: 1 }, d: 2, e: true, f: 'y'.repeat(600), g: null }), `a: x\nd: 2\ne: true\nf: ${'y'.repeat(499)}…`)
+  assert.equal(renderPlainly({ a: 'x', b: { c: 1 }, d: 2, e: true, f: 'y'.repeat(600), g: null }), `a: x\nb.c: 1\nd: 2\ne: true\nf: ${'y'.repeat(499)}…`)
+})
+
+test('the fields of a payload that nobody has described are told by their names, the telling ones first, without secrets', () => {
+  assert.equal(renderPlainly({
+    id: 7, build: { number: 42, full_url: 'https://ci.example.com/42', status: 'FAILURE', scm: { culprits: ['eva', 'lena'] } }, name: 'shop', api_key: 'x', accessToken: 'y',
+    steps: [{ id: 1, jobName: 'test' }, { id: 2, jobName: 'lint' }, {}], empty: [], nothing: {},
+  }), 'name: shop\nbuild.full_url: https://ci.example.com/42\nbuild.status: FAILURE\nsteps: test, lint\nbuild.number: 42\nbuild.scm.culprits: eva, lena\nid: 7')
+  assert.equal(renderPlainly(Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`field${index}`, index])), 2), 'field0: 0\nfield1: 1\n…')
+  assert.equal(renderPlainly({ list: Array.from({ length: 11 }, (_, index) => index) }), 'list: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …')
+})
+
+test('a mark tells what is said only by a colour, a tag or a priority', () => {
+  const colors: [unknown, string][] = [
+    ['danger', '❌'], ['warning', '⚠️'], ['good', '✅'], ['#D63232', '❌'], ['#36a64f', '✅'], [15_749_200, '❌'], [16_753_920, '⚠️'], [0x27_C2_4C, '✅'], [0xD6_05_10, '❌'],
+    ['#ffc441', '⚠️'], [0xFE_E7_5C, '⚠️'], [0x58_65_F2, ''], ['#2788CE', ''], [0, ''], ['#439FE0', ''], [7_105_644, ''], ['blue', ''], [null, ''], [{}, ''], [-1, ''],
+  ]
+  for (const [color, mark] of colors) assert.equal(markOfColor(color), mark, String(color))
+  assert.deepEqual(['5', 4, 'max', 'high', 'default', '', {}].map(each => markOfPriority(each, 4, 5)), ['🔥', '⚠️', '🔥', '⚠️', '', '', ''])
+  assert.deepEqual([unlessMarked('❌', 'down'), unlessMarked('❌', 'a', '🔴 down'), unlessMarked('❌', 'Acme™ 1')], ['❌', '', '❌'])
 })
