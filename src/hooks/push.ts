@@ -18,8 +18,8 @@ const severities = ['severity', 'level', 'status', 'state', 'type']
 const controls: ReadonlySet<string> = new Set(`actions appid apptoken archive async attachmentbase64 attachments attachmenttype autocopy
   automaticallycopy avatar avatarurl badge cache call callback callbackurl channel chatid ciphertext contenttype copy date delay delete
   devicekeys disablenotification disablewebpagepreview email encoding encrypted entities expire extras filename firebase format group groupid
-  html htmlcontent icon iconemoji iconurl id isarchive iv linkpreviewoptions markdown messageid messagethreadid messagetype monospace msgtype noip openid
-  option parsemode phonenumber priority protectcontent rendermode replymarkup reportingcontroller reportinginstance retry sequenceid short sign
+  html htmlcontent icon iconemoji iconurl id isarchive iv linkpreviewoptions markdown messageid messagethreadid messagetype monospace msgtype noip notificationid number openid
+  option parsemode phonenumber priority protectcontent recipients rendermode replymarkup reportingcontroller reportinginstance retry sequenceid short sign
   signatureversion signingcerturl sound spt sptlist tag tags target template time timestamp to topic topicarn topicids ttl uids unsubscribeurl urltitle userid username uuid verifypay verifypaytype volume
   webhook`.split(/\s+/))
 

@@ -3,7 +3,7 @@ import { RelayError } from '../../errors'
 import { digest, isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../lib/shape'
 import { isRecent } from '../../lib/webhook-signature'
-import { address, count, cut, date, header, labelled, line, object, objects, textOf } from '../fields'
+import { address, count, cut, date, header, joinLines, labelled, line, object, objects, textOf } from '../fields'
 import { excerpt, fromRobotMarkdown } from '../markup'
 import type { EventKey, HookEvent, HookRequest, Source } from '../source'
 
@@ -19,6 +19,9 @@ const maxMessage = 4_000
 const maxLabels = 8
 /** The lifetime of a key, in milliseconds: both systems retry within seconds, and repeat alerts on purpose after hours. */
 const lifetime = 5 * 60_000
+
+/** The most values, and the most further links, of a single alert. */
+const maxNotes = 6
 
 /** Labels that messages do not show: the name has a place of its own, and the others are internal. */
 const hiddenLabels = /^(?:alertname|grafana_folder|prometheus|__.*__)$/
@@ -90,6 +93,8 @@ function readAlerts(payload: JsonObject, sender: string, pages: readonly string[
     total,
     alerts: named.map(alert => viewOf(alert, common, name, total === 1 ? 2 : 1)),
     more: total - named.length,
+    // The values and the further links of a single alert.
+    notes: total === 1 ? notesOf(first) : '',
     // The custom texts of Grafana.
     title: '',
     message: '',
@@ -123,6 +128,14 @@ function viewOf(alert: JsonObject, common: JsonObject, name: string, most: numbe
     since,
     until: isOver && since !== '' ? date(alert.endsAt) : '',
   }
+}
+
+/** The values that Grafana has measured, and the links in annotations, such as `runbook_url`. */
+function notesOf(alert: JsonObject = {}): string {
+  const values = Object.entries(object(alert.values)).slice(0, maxNotes)
+    .flatMap(([name, value]) => typeof value === 'number' ? `${line(name, 40)}=${Number(value.toPrecision(6))}` : [])
+  const links = Object.entries(object(alert.annotations)).map(([name, value]) => [line(name, 40).replace(/(?<=.)[_-]?url$/i, ''), pageOf(value)] as const)
+  return joinLines(values.join(', '), ...links.filter(([, page]) => page !== '').slice(0, maxNotes).map(([name, page]) => labelled(name, page)))
 }
 
 function nameOf(alert: JsonObject | undefined): string {

@@ -2,6 +2,7 @@ import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { address, date, joinLines, labelled, line, linked, object, objects, textOf } from '../fields'
 import { fromDiscord, readerOf, type Reader } from '../markup'
+import { markOfColor, unlessMarked } from '../marks'
 import { discordShape } from '../shapes'
 import type { Source } from '../source'
 
@@ -16,7 +17,7 @@ export const discord: Source = {
   read({ payload, format }) {
     const read = readerOf(format, fromDiscord)
     const text = read(payload.content)
-    const embeds = objects(payload.embeds).map(embed => readEmbed(embed, read)).filter(embed => Object.values(embed).some(value => value !== ''))
+    const embeds = objects(payload.embeds).map(embed => readEmbed(embed, read, text)).filter(embed => Object.values(embed).some(value => value !== ''))
     const all = objects(payload.components).flatMap(component => within(component))
     const components = joinLines(...all.map(readComponent))
     const pictures = all.flatMap(picturesOf)
@@ -27,11 +28,17 @@ export const discord: Source = {
   },
 }
 
-function readEmbed({ title, description, url, timestamp, author, footer, fields, image }: JsonObject, read: Reader): JsonObject {
+/** @param said the text above it */
+function readEmbed(embed: JsonObject, read: Reader, said: string): JsonObject {
+  const { description, url, timestamp, footer, fields, image, color } = embed
+  const author = textOf(object(embed.author).name)
+  const title = read(embed.title)
+  const text = joinLines(read(description), ...objects(fields).map(({ name, value }) => labelled(read(name), read(value))))
   return {
-    author: textOf(object(author).name),
-    title: read(title),
-    text: joinLines(read(description), ...objects(fields).map(({ name, value }) => labelled(read(name), read(value)))),
+    mark: author + title + text === '' ? '' : unlessMarked(markOfColor(color), said, author, title, text),
+    author,
+    title,
+    text,
     link: address(url),
     footer: textOf(object(footer).text),
     time: date(timestamp),

@@ -4,6 +4,7 @@ import { parsePairs } from '../../lib/bytes'
 import { isObject, type JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, line, linked, object, objects, parsed, pictureOf, pieceOf, textOf } from '../fields'
 import { fromMarkdown, fromRobotMarkdown, readerOf, withLinks, type Markup } from '../markup'
+import { markOfColor, unlessMarked } from '../marks'
 import { errcodeShape, feishuShape, type Shape } from '../shapes'
 import type { Source } from '../source'
 
@@ -162,10 +163,13 @@ function readInline({ tag, text, href, user_name: name, user_id: id }: JsonObjec
 
 function readCard(card: JsonObject): Message {
   const elements = objects(card.elements ?? object(card.body).elements ?? Object.values(object(card.i18n_elements))[0])
-  const { title, subtitle } = object(card.header)
+  const { title: heading, subtitle, template } = object(card.header)
+  const title = textObject(heading)
+  const text = joinLines(textObject(subtitle), ...elements.map(element => readElement(element, 0)))
+  const mark = title === '' ? '' : unlessMarked(markOfColor(template), title, text)
   return {
-    title: textObject(title),
-    text: joinLines(textObject(subtitle), ...elements.map(element => readElement(element, 0))),
+    title: mark === '' ? title : `${mark} ${title}`,
+    text,
     link: address(object(card.card_link).url),
   }
 }

@@ -2,6 +2,7 @@ import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, linked, object, objects, pieceOf, textOf } from '../fields'
 import { fromMarkdown, fromSlack, readerOf, withEmoji, type Reader } from '../markup'
+import { markOfColor, unlessMarked } from '../marks'
 import { slackShape } from '../shapes'
 import type { Source } from '../source'
 
@@ -17,16 +18,17 @@ export const slack: Source = {
     const read = readerOf(format, fromSlack)
     const blocks = objects(payload.blocks)
     const text = joinLines(...blocks.map(readBlock)) || read(payload.text)
-    const attachments = objects(payload.attachments).map(attachment => readAttachment(attachment, read))
+    const attachments = objects(payload.attachments).map(attachment => readAttachment(attachment, read, text))
     const pictures = blocks.flatMap(pictureOf)
     if (text === '' && pictures.length === 0 && attachments.every(isEmpty)) throw new RelayError('bad-request', 'there is no text')
     return { name: 'message', view: { text, attachments, pictures } }
   },
 }
 
-type AttachmentView = Readonly<Record<'pretext' | 'text' | 'link' | 'footer', string>> & { readonly pictures: readonly string[] }
+type AttachmentView = Readonly<Record<'mark' | 'pretext' | 'text' | 'link' | 'footer', string>> & { readonly pictures: readonly string[] }
 
-function readAttachment(attachment: JsonObject, read: Reader): AttachmentView {
+/** @param said the text above it */
+function readAttachment(attachment: JsonObject, read: Reader, said: string): AttachmentView {
   const blocks = objects(attachment.blocks)
   const main = joinLines(
     read(attachment.author_name), read(attachment.title), read(attachment.text),
@@ -34,10 +36,13 @@ function readAttachment(attachment: JsonObject, read: Reader): AttachmentView {
     ...blocks.map(readBlock),
     ...objects(attachment.actions).map(({ text, url }) => linkOnly(textOf(text), url)),
   )
+  const pretext = read(attachment.pretext)
+  // The fallback is for clients that cannot show attachments.
+  const text = main || read(attachment.fallback)
   return {
-    pretext: read(attachment.pretext),
-    // The fallback is for clients that cannot show attachments.
-    text: main || read(attachment.fallback),
+    mark: pretext + text === '' ? '' : unlessMarked(markOfColor(attachment.color), said, pretext, text),
+    pretext,
+    text,
     link: address(attachment.title_link),
     footer: read(attachment.footer),
     pictures: [address(attachment.image_url), ...blocks.flatMap(pictureOf)].filter(link => link !== ''),

@@ -96,7 +96,7 @@ const programs: Record<string, [how: string, path: string, init: RequestInit, sa
         title: 'KeyError: \'total\'', title_link: 'https://glitchtip.example.com/acme/issues/7', text: 'checkout/sum', image_url: null, color: '#e52b50',
         fields: [{ title: 'Project', value: 'shop', short: true }], mrkdown_in: ['text'],
       }], sections: [{ activityTitle: 'KeyError', activitySubtitle: '[View](https://glitchtip.example.com)' }],
-    }), 'GlitchTip Alert\nKeyError: \'total\'\ncheckout/sum\nProject: shop\nhttps://glitchtip.example.com/acme/issues/7'],
+    }), 'GlitchTip Alert\n❌ KeyError: \'total\'\ncheckout/sum\nProject: shop\nhttps://glitchtip.example.com/acme/issues/7'],
   ],
   // Sources: server/notification-providers/dingding.js of louislam/uptime-kuma, notifier/notification.go of prometheus-webhook-dingtalk
   'a program that knows DingTalk, with the time and its signature behind the address': [
