@@ -38,7 +38,7 @@ describe('the last payload of a source', () => {
     assert.equal((await send('application/x-www-form-urlencoded; charset=GBK')).status, 200)
     assert.deepEqual((await last('message')).data.payload, { text: '构建失败' })
     const { status, msg } = await read(await send('application/x-www-form-urlencoded'))
-    assert.deepEqual([status, msg], [400, 'the text is not utf-8: name its charset in the Content-Type'])
+    assert.deepEqual([status, msg], [400, 'the form is not utf-8: name its charset in the Content-Type, as in "application/x-www-form-urlencoded; charset=gbk"'])
   })
 
   test('has no key that came with it, and no header', async () => {
