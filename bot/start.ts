@@ -123,6 +123,25 @@ function warnOfPort(variable: string, port: unknown): void {
 
 const isAddress = objectOf<Address>({ host: isString, port: isNumber })
 
+/** The variables of the bot itself, with their defaults; that of the token is secret. As in docs/settings.md. */
+const ownVariables = {
+  WEBHOOK_HOST: '0.0.0.0', WEBHOOK_PORT: '8081', SIMULATOR_PORT: '8090', CONSOLE_HOST: '127.0.0.1', CONSOLE_PORT: '5140',
+  ONEBOT_ENDPOINT: '', ONEBOT_REVERSE_PATH: '', ONEBOT_SELF_ID: '', ONEBOT_TOKEN: '',
+}
+
+/** One line for the log: what differs from its default in the bot itself. The plugin tells of its own settings. */
+function describeOwn(environment: NodeJS.ProcessEnv): string {
+  const parts = Object.entries(ownVariables).flatMap(([name, fallback]) => {
+    const value = environment[name]?.trim() || fallback
+    const isMalformed = name.endsWith('_PORT') && !(Number(value) > 0 && Number(value) < 65_536)
+    if (value === fallback || isMalformed) return []
+    // The address of a server may hold its token.
+    const shown = name === 'ONEBOT_ENDPOINT' && URL.canParse(value) ? `${new URL(value).protocol}//${new URL(value).host}` : value
+    return name === 'ONEBOT_TOKEN' ? name : `${name} = ${JSON.stringify(shown)}`
+  })
+  return `settings of the bot: ${parts.length > 0 ? `${parts.join(', ')}; all others have their defaults` : 'all have their defaults'}`
+}
+
 /**
  * Takes the lock of the data folder, which is made where it is missing: two processes on one SQLite database destroy it.
  *
@@ -172,6 +191,7 @@ async function start(): Promise<void> {
   const simulator: unknown = loader.interpolate(loader.config.plugins?.['./dist/simulator/plugin'])
   if (isObject(simulator)) warnOfPort('SIMULATOR_PORT', simulator.port)
   const token = tokenOf(process.env)
+  logger.info('%s', describeOwn(process.env))
   await lockDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
   await checkUploadFolder(process.env.UPLOAD_DIR ?? resolve(repository, 'uploads'))
   const app = await loader.createApp()

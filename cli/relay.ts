@@ -6,12 +6,13 @@ import { parseArgs } from 'node:util'
 import { version } from '../package.json'
 import { makeBody } from './body'
 import { fieldsOf, objectsIn as listOf, type JsonObject as Fields } from '../src/lib/shape'
+import { distanceOf } from '../src/lib/words'
 import { call, exits, idsOf, judge, judgeParts, judgePart, parseServer, printable, send, UsageError, type Answer, type Outcome, type Result, type Server } from './client'
 
 const help = `Usage:
   relay send <to>[,<to>…] [text | -] [options]   send a message; with -, or without text and file, the text comes from standard input
   relay status <delivery>                        show what became of it
-  relay tail [target]                            follow the deliveries
+  relay tail [target]                            follow the deliveries, each with the beginning of its message
 
   <to> is group:<id>, private:<id> or a name that the relay knows.
 
@@ -33,6 +34,9 @@ Of send:
 Exit codes: 0 sent or accepted, 1 refused, 2 unsent, 3 unanswered (it may have arrived), 64 wrong usage, 77 key not allowed.
 `
 
+const commands = ['send', 'status', 'tail']
+/** How much of a message `tail` shows, in characters. */
+const shownLength = 60
 /** The polling interval of `tail`, in milliseconds. */
 const interval = 2000
 /** How long `tail` watches a new delivery for changes, in milliseconds. */
@@ -71,6 +75,7 @@ async function run(): Promise<Outcome> {
     process.stdout.write(values.help ? help : `${version}\n`)
     return 'sent'
   }
+  if (command === undefined || !commands.includes(command)) throw new UsageError(`${whyUnknown(command)}see relay --help`)
   const foreign = Object.keys(sending).find(name => command !== 'send' && name in values)
   if (foreign !== undefined) throw new UsageError(`--${foreign} belongs to send`)
   const [first, second] = words
@@ -101,9 +106,14 @@ async function run(): Promise<Outcome> {
       if (!first) throw new UsageError('of which delivery? Write relay status <delivery>')
       return await printStatus(server(), first, values.json)
     }
-    case 'tail': return await follow(server(), first, values.json)
-    default: throw new UsageError('the commands are send, status and tail: see relay --help')
+    default: return await follow(server(), first, values.json)
   }
+}
+
+function whyUnknown(command: string | undefined): string {
+  if (command === undefined) return 'the commands are send, status and tail: '
+  const meant = commands.find(each => distanceOf(each, command.toLowerCase().slice(0, 20)) <= 2)
+  return `there is no command ${JSON.stringify(command)}: ${meant === undefined ? 'the commands are send, status and tail, ' : `did you mean relay ${meant}? Otherwise `}`
 }
 
 function readSeconds(name: string, text: string | undefined): number | undefined {
@@ -194,6 +204,14 @@ function judgeDelivery(delivery: Fields): Pick<Result, 'outcome' | 'msg'> {
   return unfinished.has(delivery.state) ? { outcome: 'accepted', msg: '' } : judgeParts(listOf(delivery.results), delivery)
 }
 
+/** The beginning of a message, in quotes; empty if the relay keeps no content. */
+function excerptOf({ items }: Fields): string {
+  const words = listOf(items).map(({ type, msg, name }) => typeof msg === 'string' ? msg : `[${[type, name].filter(Boolean).join(' ')}]`)
+  const characters = Array.from(words.join(' ').replace(/\s+/g, ' ').trim())
+  if (characters.length === 0) return ''
+  return ` "${characters.slice(0, shownLength).join('')}${characters.length > shownLength ? '…' : ''}"`
+}
+
 function describe(delivery: Fields): string {
   const { state, id, target, updated_at: at, key_name: name, held } = delivery
   const { msg } = judgeDelivery(delivery)
@@ -220,7 +238,7 @@ async function follow(server: Server, target: string | undefined, json = false):
     for (const delivery of found) {
       // IDs sort by time.
       if (String(delivery.id) < first || seen.get(delivery.id) === delivery.state) continue
-      print(json ? JSON.stringify(delivery) : describe(delivery))
+      print(json ? JSON.stringify(delivery) : describe(delivery) + excerptOf(delivery))
     }
     seen = new Map(found.map(({ id, state }) => [id, state]))
     // By the clock of the relay. Begins at the oldest unfinished delivery, or includes the newest again: others may have the same time.

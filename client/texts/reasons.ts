@@ -71,7 +71,9 @@ export const sentences: Readonly<Record<string, string>> = {
   'this key is in the settings of the relay: change it there': '这个密钥写在配置中：请到配置中修改',
   'no such key': '没有这个密钥',
   'expires is over: the key would never work': '有效期已过：这个密钥不会有效',
-  '{} name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit':
+  'a name must be 1 to 64 letters, digits, dots, underscores and hyphens, in their usual width, and begin with a letter or digit':
+    '名称由 1 到 64 个文字（汉字、字母等）、数字、点、下划线和连字符组成，以文字或数字开头，不用全角字符',
+  'its name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit':
     '名称由 1 到 64 个英文字母、数字、点、下划线和连字符组成，以字母或数字开头',
   'there are {} names already: remove one first': '已有 {} 个名称：请先删除一个',
   'this name is in the settings of the relay: change it there': '这个名称写在配置中：请到配置中修改',

@@ -4,7 +4,7 @@ import { sha256 } from '../lib/crypto'
 import { printable } from '../lib/log'
 import { isObject } from '../lib/shape'
 import { isSet, readList, readValue, refuseFields } from '../lib/words'
-import { reachOf } from '../message/target'
+import { reachOf, toName } from '../message/target'
 import type { TargetNames } from '../message/model'
 import { parseRanges } from './origin'
 import { Caller, Rate, type Rights } from './caller'
@@ -160,12 +160,12 @@ function readNonEmpty<T>(value: unknown, parse: (words: readonly string[]) => T 
 function parseTargets(value: unknown, names: TargetNames, acceptsAnyName: boolean): Pick<Rights, 'targets' | 'byName'> | undefined {
   return readNonEmpty(value, words => {
     const parts = words.map(word => ({ word, patterns: parsePatterns(word, new Map()) }))
-    if (!parts.every(({ word, patterns }) => patterns ?? (acceptsAnyName || names.has(word)))) return
+    if (!parts.every(({ word, patterns }) => patterns ?? (acceptsAnyName || names.has(toName(word))))) return
     // A name is resolved at the time of each request.
     return {
       targets: () => parts.flatMap(({ word, patterns }) => patterns ?? parsePatterns(word, names) ?? []),
       byName: name => {
-        const named = words.includes(name) ? names.get(name) : undefined
+        const named = words.map(toName).includes(name) ? names.get(name) : undefined
         return named ? reachOf(name, named, names).map(toPattern) : []
       },
     }

@@ -1,7 +1,7 @@
 import type { Logger } from 'koishi'
 import { demand, RelayError } from '../errors'
 import { isObject, type JsonObject } from '../lib/shape'
-import { maxTargets, reachOf, skippedWays, writeAddress } from '../message/target'
+import { maxTargets, reachOf, skippedWays, toName, writeAddress } from '../message/target'
 import type { Ladder, Named, TargetNames } from '../message/model'
 import { parseNamed } from '../message/names'
 import { Made, readEntry } from './store'
@@ -43,7 +43,8 @@ export class MadeTargets {
    * @returns the name, and whether it is new
    * @throws RelayError `bad-request`, which names the field; `conflict`, `store-down`
    */
-  async put(name: string, value: unknown): Promise<{ listed: ListedTarget, isNew: boolean }> {
+  async put(written: string, value: unknown): Promise<{ listed: ListedTarget, isNew: boolean }> {
+    const name = toName(written)
     const whole = withSecrets(value, this.own.get(name)?.first)
     // Without the name itself, which must not be one of its own ways.
     const named = parseNamed(name, whole, new Map([...this.names].filter(([other]) => other !== name)))
@@ -60,7 +61,8 @@ export class MadeTargets {
   }
 
   /** @throws RelayError `not-found`, `conflict`, `store-down` */
-  async remove(name: string): Promise<void> {
+  async remove(written: string): Promise<void> {
+    const name = toName(written)
     await this.made.change(content => {
       if (Object.hasOwn(content, name)) return Object.fromEntries(Object.entries(content).filter(([each]) => each !== name))
       this.demandFree(name)

@@ -1,6 +1,6 @@
 import { matchesGlob } from '../lib/words'
 import type { Address, Target, TargetNames } from '../message/model'
-import { readAddress, toPlatform } from '../message/target'
+import { readAddress, toName, toPlatform } from '../message/target'
 
 /** Targets that a key may send to; `*` stands for any characters. Without a platform it covers all platforms. */
 export interface TargetPattern extends Target { platform?: string }
@@ -15,7 +15,7 @@ export function parsePatterns(text: string, names: TargetNames): TargetPattern[]
   const address = readAddress(text)
   // A key is confined by target and platform, not by the sending account.
   if (address?.selfId !== undefined) return
-  return (address ? [address] : names.get(text)?.addresses)?.map(toPattern)
+  return (address ? [address] : names.get(toName(text))?.addresses)?.map(toPattern)
 }
 
 export function toPattern({ target, platform }: Address): TargetPattern {

@@ -12,18 +12,19 @@ const generated = new WeakMap<object, string>()
 
 /**
  * Provides the API key: the configured one, otherwise one generated at the start of the app and written to `api-key` in the data folder,
- * readable only by its owner. The log names the file, but never contains the key.
+ * readable only by its owner. The log names the file, but never contains the key. With a configured key, the file goes.
  *
  * @param configured the key in the settings; empty for none
  * @returns `undefined` if the new key cannot be written, because then no caller could know it
  */
 export function provideKey(app: object, configured: string, dataDir: string, logger: Logger): string | undefined {
+  const file = join(dataDir, keyFileName)
   if (configured) {
     logger.info('the API key is configured')
+    removeOld(file, logger)
     return configured
   }
   const key = generated.get(app) ?? uuid()
-  const file = join(dataDir, keyFileName)
   try {
     write(file, `${key}\n`)
   } catch (error) {
@@ -34,6 +35,15 @@ export function provideKey(app: object, configured: string, dataDir: string, log
   generated.set(app, key)
   logger.info('%s', `the API key was generated: it is in the file ${file}`)
   return key
+}
+
+/** Removes the file of an earlier generated key, which opens nothing any more and would mislead. */
+function removeOld(file: string, logger: Logger): void {
+  try {
+    rmSync(file, { force: true })
+  } catch (error) {
+    if (codeOf(error) !== 'ENOTDIR') logger.warn('%s', `the file ${file} holds an old API key, and cannot be removed (${codeOf(error)}): remove it`)
+  }
 }
 
 /** Writes a new file, because others might be able to read an old one. A new folder is readable only by its owner. */

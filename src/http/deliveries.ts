@@ -5,7 +5,7 @@ import { demand, RelayError } from '../errors'
 import { readValue } from '../lib/words'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
-import { platformOf, reachOf, readAddress, writeTarget } from '../message/target'
+import { platformOf, reachOf, readAddress, toName, writeTarget } from '../message/target'
 import { isRetryable, states, type Delivery, type State } from '../relay/delivery'
 import { alertDoor, type ListFilter, type Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
@@ -205,8 +205,9 @@ function stateFilterOf(query: URLSearchParams): ((state: ShownState) => boolean)
 
 function parseTargets(text: string, names: TargetNames): ListFilter['targets'] {
   const address = readAddress(text)
-  const named = names.get(text)
-  const addresses = address ? [address] : named && reachOf(text, named, names)
+  const name = toName(text)
+  const named = names.get(name)
+  const addresses = address ? [address] : named && reachOf(name, named, names)
   return addresses?.map(({ target, platform }) => ({ ...target, platform }))
 }
 

@@ -6,9 +6,8 @@ import { isSigningSecret } from '../lib/webhook-signature'
 import { isSet, readList, refuseFields } from '../lib/words'
 import type { Address, HttpRung, Ladder, Named, Quiet, Rung, TargetNames } from './model'
 import { isZone, ownZone } from './quiet'
-import { chatOf, readAddress, toPlatform } from './target'
+import { chatOf, isName, nameRule, readAddress, toName, toPlatform } from './target'
 
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 /** The longest digest, and the longest wait for a way, in seconds. */
 const longestDigest = 3600
 const longestAfter = 86_400
@@ -34,7 +33,10 @@ export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnin
       warnings.push(`targets: ${quoted(name)} is left out: ${RelayError.from(error).message}`)
     }
   }
-  for (const [name, value] of Object.entries(raw)) attempt(name, () => names.set(name, parseNamed(name, value)))
+  for (const [written, value] of Object.entries(raw)) {
+    const name = toName(written)
+    attempt(name, () => names.set(name, parseNamed(name, value)))
+  }
   for (const [name, { first }] of names) attempt(name, () => first && demandRungs(first, names))
   return { names, warnings }
 }
@@ -46,7 +48,7 @@ export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnin
  * @throws RelayError `bad-request`, which names the field
  */
 export function parseNamed(name: string, value: unknown, names?: TargetNames): Named {
-  demand(namePattern.test(name), 'a name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit')
+  demand(isName(name), nameRule)
   const {
     to, first, after, when_unknown: whenUnknown, platform: given, selfId: accountId, self_id: account = accountId, lang, digest, quiet,
     ...others
@@ -99,8 +101,9 @@ function parseRung(value: unknown): Rung {
   if (/^https?:\/\//i.test(value)) return parseHttpRung({ url: value })
   const address = readChat(value)
   if (address) return address
-  demand(namePattern.test(value), rungRule)
-  return { name: value }
+  const name = toName(value)
+  demand(isName(name), rungRule)
+  return { name }
 }
 
 function parseHttpRung({ url, secret, format, ...others }: JsonObject): HttpRung {

@@ -5,11 +5,28 @@ import {
   type Target, type TargetNames,
 } from './model'
 
+/** Of any script: marks belong to letters. Some letters and marks are invisible. */
+const namePattern = /^(?=[\p{L}\p{N}])(?:(?!\p{DI})[\p{L}\p{M}\p{N}._-]){1,64}$/u
+/** What a name must be. */
+export const nameRule = 'a name must be 1 to 64 letters, digits, dots, underscores and hyphens, in their usual width, and begin with a letter or digit'
 const targetPattern = /^(group|private):(\P{Cc}{1,255})$/u
 const addressPattern = /^([^:\s]{1,255}):(?:([^:\s]{1,255}):)??((?:group|private):.*)$/su
 
 /** Other names of platforms, and Koishi's names for them. */
 const otherNames: ReadonlyMap<string, string> = new Map([['feishu', 'lark']])
+
+/** The normal form of a name: systems write `é` as one character or as two. */
+export function toName(word: string): string {
+  return word.normalize()
+}
+
+/**
+ * Whether a word in its normal form may be a name. Variants of characters, such as those of full width, may not, because people take them
+ * for the usual ones.
+ */
+export function isName(word: string): boolean {
+  return namePattern.test(word) && word.normalize('NFKC') === word
+}
 
 /** Koishi's name of a platform: `lark` for Feishu. */
 export function toPlatform(name: string): string {
@@ -68,8 +85,9 @@ export function parseDestinations(to: string | readonly string[], bot: BotSelect
   const found = new Map<string, Destination>()
   // A name with a list also makes the answer a list.
   let isList = typeof to !== 'string' || words.length > 1
-  for (const word of different) {
-    const address = readAddress(word)
+  for (const written of different) {
+    const address = readAddress(written)
+    const word = address ? written : toName(written)
     const named: Named | undefined = address ? { addresses: [address], isList: false } : names.get(word)
     // While names are missing, no 404: many callers would give up.
     if (!named) throw names.isIncomplete ? new RelayError('store-down', 'the names for targets are not read yet: try again later') : noSuchTarget(word)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { temporaryFolder } from '../support/folder'
 import { record, records } from './support/json'
-import { anchors, pageAt, pages, repository } from './support/pages'
+import { anchors, pageAt, pages, repository, versions } from './support/pages'
 
 const read = (path: string): string => readFileSync(join(repository, path), 'utf8')
 const manifest = record(JSON.parse(read('package.json')))
@@ -66,6 +66,20 @@ describe('the workflows', () => {
     const texts = [...guides, ...workflows, ...forms].map(read).concat(pages.map(({ text }) => text))
     for (const text of texts) assert.doesNotMatch(text, /github\.com\/[\w-]+\/koishi-plugin-message-relay/)
   })
+})
+
+describe('the README has two commands, each on a line', () => {
+  const run = read('.ci/run')
+  const packages = ['chromium-headless-shell', 'chromium', 'mariadb-server', 'prometheus', 'prometheus-alertmanager', 'apprise']
+  for (const { path, blocks, prose } of versions('README')) {
+    test(`to start, and to test as .ci/run does, with the packages that it installs: ${path}`, () => {
+      const commands = blocks.flatMap(({ text }) => text.startsWith('npm ') ? [text] : [])
+      assert.deepEqual(commands, ['npm ci && npm start\n', 'npm ci && npm test\n'])
+      assert(run.includes(`step bash -c '${commands[1]?.trim() ?? ''}'\n`))
+      for (const name of packages) assert(prose.includes(`\`${name}\``) && run.includes(name), name)
+      assert.match(prose, /`0\.0\.0\.0`[^]*`WEBHOOK_HOST=127\.0\.0\.1 npm start`/)
+    })
+  }
 })
 
 test('a release moves the tag by which workflows name the Action', () => {

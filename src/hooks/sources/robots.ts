@@ -60,7 +60,10 @@ const dingtalkReaders: Readers = new Map<string, ContentReader>([
 function titled(content: JsonObject): Message {
   const title = textOf(content.title)
   const text = fromMarkdown(content.text)
-  return text.includes(title) ? { text } : { title, text }
+  const at = text.indexOf(title)
+  // A title within a word is none.
+  const isRepeated = at >= 0 && !/\w/.test(text.charAt(at - 1) + text.charAt(at + title.length))
+  return isRepeated ? { text } : { title, text }
 }
 
 /** The longest address with a link as a parameter, in UTF-16 units. Percent-encoding triples the length of a character. */

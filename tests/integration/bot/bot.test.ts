@@ -106,6 +106,8 @@ describe('with ONEBOT_ENDPOINT', () => {
     assert(!bot.log.includes('    at '), bot.log)
     assert(!bot.log.includes('SIMULATOR'))
     assert(bot.log.includes('the API key is configured'))
+    assert.match(bot.log, /bot settings of the bot: .*WEBHOOK_PORT = "\d+"/)
+    assert.match(bot.log, /ONEBOT_ENDPOINT = "ws:\/\/[\w.:]+".*, ONEBOT_SELF_ID = .*, ONEBOT_TOKEN; all others have/)
     assert(!/configured[^\n]*configured|token-of/.test(bot.log))
     await assert.rejects(stat(join(bot.folder, 'data/api-key')), { code: 'ENOENT' })
   })

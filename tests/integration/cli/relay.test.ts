@@ -213,6 +213,19 @@ describe('the command line', { timeout: 120_000 }, () => {
     assert.equal(stdout.trim().split('\n').length, 2)
   })
 
+  test('takes an unknown command for no text, and names the one that it is near', async () => {
+    for (const [args, told] of [
+      [['snd', 'ops', 'hello'], /^relay: there is no command "snd": did you mean relay send\? Otherwise see relay --help\n$/],
+      [['sned', 'ops', '--urgent'], /did you mean relay send\?/], [['Status', 'x', 'y'], /did you mean relay status\?/], [['tial'], /did you mean relay tail\?/],
+      [['ops', 'hello'], /^relay: there is no command "ops": the commands are send, status and tail, see/],
+    ] as const) {
+      const { code, stdout, stderr } = await cli(args)
+      assert.deepEqual([code, stdout], [64, ''])
+      assert.match(stderr, told)
+    }
+    assert.deepEqual(relay.simulator.ledger, [])
+  })
+
   test('ends with 64 for wrong usage and wrong requests', async () => {
     for (const args of [[], ['sned'], ['send'], ['send', 'ops', 'a', 'b'], ['send', 'ops', 'a', '--wait', 'x'], ['status', 'x', '--urgent'], ['--nonsense'], ['send', 'nobody', 'a'], ['send', 'ops', '-f', folder], ['send', 'ops', '-f', '/none'], ['send', 'ops', '-f', file, file], ['status', 'no-such']]) {
       const { code, stdout, stderr } = await cli(args)
@@ -284,19 +297,19 @@ describe('the command line', { timeout: 120_000 }, () => {
     t.after(() => child.kill())
     let text = ''
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => text += chunk)
-    await until('the last one is printed', () => text.includes(`${String(ids.at(-1))}\n`))
+    await until('the last one is printed', () => text.includes(`${String(ids.at(-1))} "10"\n`))
     // The ID of its delivery is as old as its request.
     const upload = request(`${relay.url}/send/ops/slow.txt`, { method: 'PUT', headers: { 'x-api-key': apiKey, 'content-length': 2 } })
     upload.write('x')
     const id = await relay.queue('soon', { send_at: 3 })
     await until('it is printed', () => text.includes(` scheduled group:${group} ${id}`))
     await until('its change is printed', () => text.includes(` sent group:${group} ${id}`))
-    const next = await relay.queue('after the upload began')
-    await until('it is printed', () => text.includes(` sent group:${group} ${next}`))
+    const next = await relay.queue(`after  the\nupload began ${'字'.repeat(60)}`)
+    await until('it is printed', () => text.includes(` sent group:${group} ${next} "after the upload began ${'字'.repeat(37)}…"\n`))
     upload.end('y')
     const [response] = await once(upload, 'response') as [IncomingMessage]
     const { data } = await json(response) as { data: { delivery_id: string } }
-    await until('the upload is printed', () => text.includes(` sent group:${group} ${data.delivery_id}`))
+    await until('the upload is printed', () => text.includes(` sent group:${group} ${data.delivery_id} "[file slow.txt]"`))
     const printed = text.trim().split('\n').map(line => line.split(' ')[3])
     assert.deepEqual(printed.filter(each => each !== next), [...ids.slice(1), id, id, data.delivery_id], text)
   })

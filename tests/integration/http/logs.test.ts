@@ -53,6 +53,14 @@ describe('at the start', () => {
     assert(!lines.includes('chatApiTimeout ='))
   })
 
+  test('the file of a generated key goes with a key of the settings', async () => {
+    const file = join(relay.uploadDir, '../data/api-key')
+    await relay.reload({ apiKey: '' })
+    assert.match(await readFile(file, 'utf8'), /^[0-9a-f-]{36}\n$/)
+    await relay.reload()
+    await assert.rejects(readFile(file), { code: 'ENOENT' })
+  })
+
   test('no secret is logged: neither the key nor what addresses hold', async () => {
     await relay.reload({
       apiKey: 'k-secret', commandCallbackUrl: 'http://user:p-secret@127.0.0.1:1/c-secret/?token=t-secret#f-secret', selfUrl: 'http://u:s-secret@127.0.0.1:2/x/',

@@ -50,6 +50,23 @@ describe('a name for targets that is made', () => {
     }
   })
 
+  test('may be Chinese, in a path, in a key, and as a character of two parts', async () => {
+    const cafe = 'café群'
+    assert.equal((await ask('PUT', `/targets/${encodeURIComponent(cafe.normalize('NFD'))}`, 'group:2')).data.name, cafe)
+    for (const name of [cafe, cafe.normalize('NFD')]) {
+      assert.deepEqual(await send(name), [200, ['2']])
+      for (const path of ['send', 'hooks/message']) assert.equal((await ask('POST', `/${path}/${encodeURIComponent(name)}`, { msg: 'a', text: 'b' })).status, 200)
+      const made = await ask('POST', '/keys', { name: `k${name.length}`, targets: name })
+      assert.deepEqual(await send(name, String(made.data.key)), [200, ['2']])
+      assert.deepEqual(await send('group:3', String(made.data.key)), [403, []])
+      await ask('DELETE', `/keys/k${name.length}`)
+      assert.notDeepEqual((await ask('GET', `/deliveries?target=${encodeURIComponent(name)}`)).data.deliveries, [])
+    }
+    assert.deepEqual(await send('café群'.replace('c', 'ｃ')), [404, []])
+    assert.equal((await ask('DELETE', `/targets/${encodeURIComponent(cafe.normalize('NFD'))}`)).status, 200)
+    assert.equal((await ask('PUT', '/targets/%EF%BD%8F%EF%BD%90%EF%BD%93', 'group:2')).status, 400)
+  })
+
   test('is skipped as a way once it is gone or leads to several chats, and that is told', async () => {
     const skipped = async (): Promise<unknown> => {
       const listed = await list()

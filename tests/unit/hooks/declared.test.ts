@@ -61,3 +61,11 @@ test('?format= is for the texts of all sources that declare nothing', () => {
     'dingtalk': { msgtype: 'text', text: { content: html } }, 'wecom': { msgtype: 'text', text: { content: html } }, 'feishu': { msg_type: 'text', content: { text: html } },
   })) assert.equal(textOf(sources.find(each => each.name === name), payload, { format: 'html' }), 'a *b*', name)
 })
+
+test('the title of a DingTalk message is left out where its text repeats it, not where a word has its letters', () => {
+  const read = (title: string, text: string): unknown => {
+    const reading = sources.find(({ name }) => name === 'dingtalk')?.read(requestOf({ msgtype: 'markdown', markdown: { title, text } }))
+    return reading && isEvent(reading) ? reading.view.title : undefined
+  }
+  assert.deepEqual([read('磁盘告警', '### 🔥 磁盘告警\nnode-3'), read('t', 'File "/app/__init__.py"')], ['', 't'])
+})

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { MadeTargets } from '../../../src/access/made-targets'
 import { parseDestinations } from '../../../src/message/target'
 import type { Named } from '../../../src/message/model'
-import { parseNames } from '../../../src/message/names'
+import { parseNamed, parseNames } from '../../../src/message/names'
 import { parseTo } from '../../../src/message/parse'
 
 const { names } = parseNames({
@@ -32,7 +32,7 @@ describe('names for targets', () => {
   })
 
   const malformed: [string, unknown][] = [
-    ['', 'group:1'], ['-ops', 'group:1'], ['a b', 'group:1'], ['a:b', 'group:1'], ['群', 'group:1'], ['a'.repeat(65), 'group:1'], ['x', ''], ['x', []],
+    ['', 'group:1'], ['-ops', 'group:1'], ['a b', 'group:1'], ['a:b', 'group:1'], ['ｏｐｓ', 'group:1'], ['a'.repeat(65), 'group:1'], ['x', ''], ['x', []],
     ['x', 'ops'], ['x', 'group:'], ['x', 'group:*'], ['x', '*:group:1'], ['x', ['group:1', 'ops']], ['x', 7], ['x', null], ['x', {}], ['x', { to: 'ops' }],
     ['x', { to: 'group:1', platform: 7 }], ['x', { to: 'group:1', selfId: '' }], ['x', { to: 'discord:group:1', platform: 'onebot' }], ['x', { to: 'discord:9:group:1', selfId: '8' }],
     ['x', { to: 'group:1', bot: 'a' }], ['a\u202eb', 'group:1'],
@@ -46,6 +46,22 @@ describe('names for targets', () => {
       assert.doesNotMatch(warnings[0] ?? '', /\p{Cf}/u)
     }
   })
+})
+
+test('names are letters and digits of any script, in one normal form, and look like nothing else', () => {
+  const good = ['1', '告警群', '运维-1_a.b', '二〇二六', 'Ünïcode', 'ключ', 'हिन्दी', '値', '가나', '𠮷', 'ops', '字'.repeat(64)]
+  const { names: found, warnings } = parseNames(Object.fromEntries(good.map(name => [name.normalize('NFD'), 'group:1'])))
+  assert.deepEqual([[...found.keys()], warnings], [good, []])
+  for (const name of good) {
+    for (const form of ['NFC', 'NFD']) assert.equal(parseTo({ to: name.normalize(form), msg: 'x' }, found).list[0]?.asked, name)
+  }
+  const wrong = [
+    '', '-a', '.a', '群 1', '群:1', '群：1', 'ｏｐｓ', '１', '①', '㍿', 'ﬁ', 'a/b', 'a,b', '群，1', 'a\u202eb', 'a\u200bb', '\u200da', 'a\ufe0f', '\u3164',
+    'a\u034fb', '\u0301a', 'a\nb', '👍', 'a"b', '*', '字'.repeat(65),
+  ]
+  for (const name of wrong) assert.throws(() => parseNamed(name, 'group:1'), /a name must be 1 to 64 letters, digits/, JSON.stringify(name))
+  const way = parseNames({ 告警群: 'group:1', Ünïcode: { first: ['告警群', 'é'.normalize('NFD')] }, é: 'group:2' })
+  assert.deepEqual([way.warnings, way.names.get('Ünïcode')?.first?.rungs], [[], [{ name: '告警群' }, { name: 'é' }]])
 })
 
 test('a name that may have been made is not unknown before those are read', async () => {
