@@ -6,6 +6,10 @@ export type Shape<T> = (value: unknown) => value is T
 
 export const isString: Shape<string> = value => typeof value === 'string'
 export const isNumber: Shape<number> = value => typeof value === 'number'
+/** A number or a place: a whole number that is exact. */
+export const isWhole: Shape<number> = (value): value is number => Number.isSafeInteger(value) && Number(value) >= 0
+/** A time since the epoch that dates can have (ECMA-262, section 21.4.1.1), or a span, in milliseconds. */
+export const isTime: Shape<number> = (value): value is number => isNumber(value) && value >= 0 && value <= 8.64e15
 export const isBoolean: Shape<boolean> = value => typeof value === 'boolean'
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
 /** The fields of a JSON object; empty for any other value. */

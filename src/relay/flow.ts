@@ -1,5 +1,5 @@
 import { languages } from '../lib/language'
-import { isBoolean, isNumber, isString, listOf, objectOf, oneOf, optional } from '../lib/shape'
+import { isBoolean, isString, isTime, isWhole, listOf, objectOf, oneOf, optional } from '../lib/shape'
 import { threadModes, type Address, type Policy, type Quiet, type Route, type Target, type ThreadMode } from '../message/model'
 
 /** When and how a delivery leaves, given by its request and the name of its target. Times are in milliseconds since the epoch. */
@@ -75,11 +75,11 @@ const isAddress = objectOf<Address>({
 /** Checks a flow read from JSON. */
 export const isFlow = objectOf<Flow>({
   urgent: optional(isBoolean),
-  sendAt: optional(isNumber),
+  sendAt: optional(isTime),
   policy: optional(objectOf<Policy>({
     name: isString,
-    digest: optional(isNumber),
-    quiet: optional(objectOf<Quiet>({ from: isNumber, to: isNumber, zone: isString })),
+    digest: optional(isTime),
+    quiet: optional(objectOf<Quiet>({ from: isWhole, to: isWhole, zone: isString })),
     lang: optional(oneOf(languages)),
   })),
   thread: optional(objectOf<ThreadLink>({
@@ -87,16 +87,16 @@ export const isFlow = objectOf<Flow>({
     mode: oneOf(threadModes),
     done: optional(oneOf(threadDeeds)),
     ids: optional(listOf(isString)),
-    index: optional(isNumber),
+    index: optional(isWhole),
   })),
   route: optional(objectOf<RouteState>({
     name: isString,
     rungs: listOf(isAddress),
-    after: isNumber,
+    after: isTime,
     whenUnknown: oneOf(['stop', 'next']),
-    index: isNumber,
-    past: listOf(objectOf<RungEnd>({ target: isString, outcome: isString, reason: isString, at: isNumber })),
+    index: isWhole,
+    past: listOf(objectOf<RungEnd>({ target: isString, outcome: isString, reason: isString, at: isTime })),
   })),
-  digest: optional(objectOf<DigestShare>({ id: isString, count: isNumber, shown: isBoolean })),
+  digest: optional(objectOf<DigestShare>({ id: isString, count: isWhole, shown: isBoolean })),
   members: optional(listOf(objectOf<DigestMember>({ id: isString, shown: isBoolean }))),
 })

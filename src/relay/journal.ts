@@ -1,7 +1,7 @@
 import { v7 as uuid } from 'uuid'
 import { RelayError, isErrorCode } from '../errors'
 import { printable } from '../lib/log'
-import { isBoolean, isNumber, isString, listOf, nullable, objectOf, oneOf, optional } from '../lib/shape'
+import { isBoolean, isString, isTime, isWhole, listOf, nullable, objectOf, oneOf, optional } from '../lib/shape'
 import type { Address, ParsedItem, Target } from '../message/model'
 import { platformOf, readTarget, writeTarget } from '../message/target'
 import { isUnfinished, states, type Delivery, type ItemResult, type Open, type Results, type Sent, type State } from './delivery'
@@ -234,16 +234,16 @@ interface StoredRecord extends Omit<Delivery, Exclude<keyof Row, 'record'> | 're
 
 const isSent = objectOf<Sent>({ success: oneOf([true]), messageIds: listOf(isString), likeness: optional(isString) })
 const isFailure = objectOf<StoredFailure>({ error: isString, msg: isString })
-const isOpen = objectOf<Open>({ indices: listOf(isNumber), likeness: isString, since: isNumber, settle: isNumber, calls: isNumber })
+const isOpen = objectOf<Open>({ indices: listOf(isWhole), likeness: isString, since: isTime, settle: isTime, calls: isWhole })
 
 const isRecord = objectOf<StoredRecord>({
-  seq: isNumber,
+  seq: isWhole,
   mode: oneOf(['single', 'batch']),
   deferred: isBoolean,
   bot: isString,
-  createdAt: isNumber,
-  expiresAt: nullable(isNumber),
-  attempts: isNumber,
+  createdAt: isTime,
+  expiresAt: nullable(isTime),
+  attempts: isWhole,
   results: listOf(nullable(value => isSent(value) || isFailure(value))),
   open: listOf(isOpen),
   requestKey: optional(isString),
@@ -269,7 +269,11 @@ export function fromRow({ id, door, key, updatedAt, ...row }: Row): Delivery {
   const summary: unknown = JSON.parse(row.summary)
   const target = readTarget(row.target)
   const state = states.find(name => name === row.state)
-  if (!state || !target || !isRecord(record) || !isSummary(summary)) throw new Error('the row is damaged')
+  const isSound = isRecord(record) && isSummary(summary) && isTime(updatedAt)
+  if (!state || !target || !isSound) throw new Error('the row is damaged')
+  const { open, results, flow: { route } } = record
+  const isBeyond = open.some(({ indices }) => indices.some(index => index >= results.length)) || (route && route.index >= route.rungs.length)
+  if (isBeyond) throw new Error('the row is damaged')
   return {
     ...record, id, state, target, door, key, updatedAt, summary,
     caller: row.caller === null ? null : Buffer.from(row.caller, 'hex').toString(),

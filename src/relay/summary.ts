@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { isNumber, isString, listOf, nullable, objectOf, oneOf, optional } from '../lib/shape'
+import { isString, isTime, isWhole, listOf, nullable, objectOf, oneOf, optional } from '../lib/shape'
 import { nameOfUrl } from '../message/link'
 import type { Item, MediaItem, ParsedItem } from '../message/model'
 import type { SendFailure } from '../platform/port'
@@ -94,13 +94,13 @@ export function wordsOf({ items }: Summary): string {
 export const isSummary = objectOf<Summary>({
   items: listOf(objectOf<ItemSummary>({
     type: oneOf(['text', 'image', 'file', 'video', 'audio', 'at', 'reply', 'invalid']),
-    msg: optional(isString), name: optional(isString), size: optional(isNumber),
+    msg: optional(isString), name: optional(isString), size: optional(isWhole),
   })),
   calls: listOf(objectOf<Call>({
-    at: isNumber, took: isNumber, outcome: oneOf(['sent', 'refused', 'suppressed', 'unsent', 'unanswered']), reason: optional(isString),
+    at: isTime, took: isTime, outcome: oneOf(['sent', 'refused', 'suppressed', 'unsent', 'unanswered']), reason: optional(isString),
   })),
-  waited: nullable(isNumber),
-  platformTime: isNumber,
+  waited: nullable(isTime),
+  platformTime: isTime,
 })
 
 /** The limit is for the texts of all items together, so that a long batch takes no more room than one message. */

@@ -572,6 +572,33 @@ describe('a journal in a database', () => {
     for (const line of lines) assert.match(line, /^the row [-0-9a-f]{36} of the table message_relay_journal is damaged and is left out: /)
   })
 
+  test('leaves a row with an odd number out', async t => {
+    const { journal, app, lines } = await openDatabase(t, new SimulatedClock(Date.now()), {})
+    await journal.adopt(1, 0)
+    const rungs = [{ target: { kind: 'group', id: '1' } }]
+    const odd: Record<string, object> = Object.fromEntries(['-1', '0.5', '9007199254740992', '1e999', 'null'].flatMap(number => [
+      `"seq": ${number}`, `"attempts": ${number}`, `"open": [{"indices": [${number}], "likeness": "", "since": 0, "settle": 0, "calls": 0}]`,
+      `"flow": {"route": ${JSON.stringify({ name: '', rungs, after: 0, whenUnknown: 'stop', past: [] }).slice(0, -1)}, "index": ${number}}}`,
+    ].map(field => [field, {}])))
+    for (const time of ['-1', '8.65e15', '1e999']) {
+      for (const field of [`"createdAt": ${time}`, `"expiresAt": ${time}`, `"flow": {"sendAt": ${time}}`]) odd[field] = {}
+      odd[time] = { updatedAt: Number(time) }
+    }
+    odd['"open": [{"indices": [1], "likeness": "", "since": 0, "settle": 0, "calls": 0}]'] = {}
+    const sound = queued()
+    await journal.insert(sound, [text])
+    for (const [field, columns] of Object.entries(odd)) {
+      const delivery = queued()
+      await journal.insert(delivery, [text])
+      const [row] = await app.database.get('message_relay_journal', { id: delivery.id })
+      // Of two fields with one name, the last counts.
+      const record = field.startsWith('"') ? `${row?.record.slice(0, -1) ?? ''}, ${field}}` : row?.record
+      await app.database.set('message_relay_journal', { id: delivery.id }, { record, ...columns })
+    }
+    assert.deepEqual(idsOf(await journal.adopt(2, 0)), [sound.id])
+    assert.equal(lines.length, Object.keys(odd).length)
+  })
+
   test('writes records behind, many at a time, and says once when that fails', async t => {
     const clock = new SimulatedClock(Date.now())
     const { journal, app, lines } = await openDatabase(t, clock, {})
