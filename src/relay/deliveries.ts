@@ -7,7 +7,7 @@ import type { ThreadLink } from './flow'
 import { NotOwner, inThread, keepsContent, nameOfError, orStoreDown, type Journal } from './journal'
 import type { RunningOptions } from './options'
 import type { Ownership } from './owner'
-import { noteCall, type EndCall } from './summary'
+import { noteCall, noteCut, type EndCall } from './summary'
 
 /** A delivery in memory. */
 export interface Active {
@@ -184,6 +184,13 @@ export class Deliveries {
     const { clock, observer } = this.options
     delivery.attempts++
     return noteCall(delivery.summary, clock, observer.called)
+  }
+
+  /** Notes the call that an earlier process may have been making: the row was written right before. */
+  cut({ delivery }: Active): void {
+    if (delivery.state !== 'sending') return
+    delivery.attempts++
+    noteCut(delivery.summary, delivery.updatedAt)
   }
 
   /** The rest of a delivery cannot be sent for now. */

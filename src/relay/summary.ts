@@ -85,6 +85,11 @@ export function noteCall(summary: Summary, clock: Clock, onEnd: (outcome: CallOu
   }
 }
 
+/** Notes a call whose answer was lost with the process that made it. @param at its time by the machine's clock */
+export function noteCut(summary: Summary, at: number): void {
+  summary.calls = [...summary.calls, { at, took: 0, outcome: 'unanswered' as const, reason: 'the relay ended before the answer' }].slice(-maxCalls)
+}
+
 /** The searchable text of a record. */
 export function wordsOf({ items }: Summary): string {
   return items.map(({ msg = '' }) => msg).join('\n')

@@ -170,6 +170,7 @@ export class Term {
     if (stop.signal.aborted) return
     const found = left.filter(({ id }) => !deliveries.find(id))
     const waiting = found.filter(({ state }) => isUnfinished(state)).map(delivery => deliveries.add(delivery))
+    for (const active of waiting) deliveries.cut(active)
     const inDigests = new Set<string>()
     for (const delivery of found) {
       for (const open of delivery.open) chats.restore(laneOf(delivery), nameOf(delivery.id, open.indices), open)

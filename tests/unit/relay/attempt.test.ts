@@ -154,6 +154,19 @@ describe('a message that', () => {
     assert.deepEqual([core.states, core.called], [['sent'], ['x']])
   })
 
+  for (const [what, more, calls] of [
+    ['has a key', { key: 'k' }, ['refused', 'unanswered']], ['was accepted for later', { deferred: { wait: 0 } }, ['refused', 'unanswered', 'sent']],
+  ] as const) {
+    test(`${what} has all its calls in the record, also the one that a kill cut`, async () => {
+      const core = new Core({ fates: [refused, silent] })
+      await core.run(1_000, core.submit('x', more))
+      core.restart()
+      await core.run(100_000)
+      const [{ delivery: { attempts, summary } } = assert.fail()] = core.journal.rows.values()
+      assert.deepEqual([attempts, summary.calls.map(({ outcome }) => outcome)], [calls.length, calls])
+    })
+  }
+
   test('is not answered in time becomes sent by a late answer', async () => {
     const core = new Core({ retryUnanswered: false })
     core.port.hasHistory = false
