@@ -120,8 +120,12 @@ export interface Wait extends Pick<Block, 'reason' | 'until'> {
   since: number
 }
 
-/** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
-export function waitOf(delivery: Delivery, gates: Gates): Wait | undefined {
+/**
+ * Why a queued delivery waits, until the first moment at which something happens; `undefined` if it waits only for the deliveries before it.
+ *
+ * @param nextWayAt as `Lanes.nextWayAt`
+ */
+export function waitOf(delivery: Delivery, gates: Gates, nextWayAt = Infinity): Wait | undefined {
   const { state, bot, deferred, createdAt, flow } = delivery
   if (state !== 'queued') return
   const name = laneOf(delivery)
@@ -130,7 +134,8 @@ export function waitOf(delivery: Delivery, gates: Gates): Wait | undefined {
   if (deferral && (block?.state !== 'held' || deferral.kind === 'scheduled')) {
     return { cause: deferral.kind, reason: reasonOf(deferral, flow), since: createdAt, until: deferral.until }
   }
-  return block && { since: createdAt, ...block }
+  const until = Math.min(block?.until ?? Infinity, nextWayAt)
+  return block && { since: createdAt, ...block, until: until === Infinity ? null : until }
 }
 
 /** The deferred deliveries that wait or are being sent. */

@@ -142,6 +142,15 @@ export class Lanes {
     return known.flatMap(lane => stateOf(lane, gates, clock) ?? [])
   }
 
+  /** When a waiting delivery falls back to its next route, in milliseconds since the epoch; `undefined` if it never does. */
+  nextWayAt(delivery: Delivery): number | undefined {
+    const { clock } = this.context
+    const { deferred, flow: { route }, results } = delivery
+    const { since } = this.lanes.get(laneOf(delivery))?.find(delivery.id) ?? {}
+    if (!deferred || !route || since === undefined || !nextRung(delivery, results, clock.wall())) return
+    return clock.wall() - clock.now() + since + route.after
+  }
+
   /** The deferred deliveries of all lanes. */
   backlog(): Backlog {
     return backlogOf(this.lanes.values(), this.context.clock)

@@ -171,7 +171,7 @@ export class Relay {
 
   /** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
   waitOf(delivery: Delivery): Wait | undefined {
-    return this.term && waitOf(delivery, this.term.gates)
+    return this.term && waitOf(delivery, this.term.gates, this.term.lanes.nextWayAt(delivery))
   }
 
   /** Ends the pause or hold of a lane early, unless its chat is still closed. */

@@ -43,6 +43,19 @@ describe('a delivery with several ways', () => {
     assert.deepEqual(core.called, ['7 closed, 1 (1), 2 (1), 3 (1), 4 (1), 5 (1), 6 (1), 7 (1)'])
   })
 
+  test('waits until its next way is tried, where there is one', async () => {
+    const core = await Core.ready()
+    core.port.chat = { cause: 'muted', until: core.clock.wall() + 10 * minute }
+    core.port.tellOfChat(core.port.chat)
+    const until = (): number | null | undefined => core.relay.waitOf(only(core))?.until
+    await core.run(1_000, core.later('a', { route: { ...route, after: minute } }))
+    const { createdAt } = only(core)
+    assert.equal(until(), createdAt + minute)
+    core.port.online = false
+    await core.run(minute)
+    assert.deepEqual([until(), way(core)], [null, ['2', 'queued', ['group:1 unsent']]])
+  })
+
   test('ends where its last way is gone from its name', async () => {
     const core = await Core.ready({ fates: [fates.removed, { answered: 10, error: new SendError('unsent') }] })
     await core.run(500, core.submit('a', { route }))
