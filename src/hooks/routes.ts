@@ -226,9 +226,13 @@ function skip(why: string): Success {
   return { data: { skipped: why }, log: `skipped: ${why}` }
 }
 
+/** The statuses after which a thread is over. */
+const over = new Set(['resolved', 'up', 'success'])
+
 /** The thread of an event: that of the address, otherwise that of the event; none with `thread=0`. */
-function threadOf(asked: string | undefined, { name }: Source, { thread }: HookEvent): Pick<Content, 'thread'> {
-  const own = thread === undefined ? {} : { thread: `${name} ${thread}` }
+function threadOf(asked: string | undefined, { name }: Source, { thread, status }: HookEvent): Pick<Content, 'thread' | 'threadPhase'> {
+  const phase = status === undefined ? {} : { threadPhase: over.has(status) ? 'over' as const : 'on' as const }
+  const own = thread === undefined ? {} : { thread: `${name} ${thread}`, ...phase }
   return asked === undefined ? own : asked === '0' ? {} : { thread: asked }
 }
 

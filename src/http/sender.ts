@@ -178,11 +178,11 @@ export class Sender {
     const { door, key, event, deferred, onDelivery } = order
     const { target, bot, asked } = destination
     const { policy, route } = destination
-    const { mode, items, expiresIn, urgent, sendAt, thread, threadMode, longText } = contentFor(order, destination)
+    const { mode, items, expiresIn, urgent, sendAt, thread, threadMode, threadPhase, longText } = contentFor(order, destination)
     // Field by field: spreading objects here takes a good part of the time of a request.
     const submission: Submission = {
       id, signal: gone, door, key, event, deferred,
-      request: { mode, items, expiresIn, urgent, sendAt, thread, threadMode, longText, target, bot, policy, route },
+      request: { mode, items, expiresIn, urgent, sendAt, thread, threadMode, threadPhase, longText, target, bot, policy, route },
       caller: caller.name,
       admit: (way, added) => {
         caller.demandTarget(way.target, way.platform, asked)

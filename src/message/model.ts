@@ -122,6 +122,7 @@ export interface Wishes {
   thread?: string
   /** `reply` by default. */
   threadMode?: ThreadMode
+  threadPhase?: ThreadPhase
 }
 
 /** When a message joins its queue. */
@@ -131,6 +132,10 @@ export interface SendAt {
   /** As written in the request. */
   written: string
 }
+
+/** What an event means for its thread: something is wrong, or over. What goes wrong after that starts the thread anew. */
+export const threadPhases = ['on', 'over'] as const
+export type ThreadPhase = typeof threadPhases[number]
 
 /** What a later message of a thread does: reply to the first one, update it, or replace the last one. */
 export const threadModes = ['reply', 'update', 'replace'] as const

@@ -140,12 +140,12 @@ export function partsFor(
   return { mode, results: items.map(() => undefined), summary: summarize(items, recordContent) }
 }
 
-function flowOf({ urgent, sendAt, policy, thread, threadMode = 'reply', route }: MessageRequest, caller: string | null): Flow {
+function flowOf({ urgent, sendAt, policy, thread, threadMode = 'reply', threadPhase: phase, route }: MessageRequest, caller: string | null): Flow {
   return {
     ...urgent && { urgent },
     ...sendAt && { sendAt: sendAt.at },
     ...policy && { policy },
-    ...thread !== undefined && { thread: { name: digest(JSON.stringify([caller, thread])), mode: threadMode } },
+    ...thread !== undefined && { thread: { name: digest(JSON.stringify([caller, thread])), mode: threadMode, ...phase && { phase } } },
     ...route && { route: { ...route, index: 0, past: [] } },
   }
 }

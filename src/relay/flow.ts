@@ -1,6 +1,6 @@
 import { languages } from '../lib/language'
 import { isBoolean, isString, isTime, isWhole, listOf, objectOf, oneOf, optional } from '../lib/shape'
-import { threadModes, type Address, type Policy, type Quiet, type Route, type Target, type ThreadMode } from '../message/model'
+import { threadModes, threadPhases, type Address, type Policy, type Quiet, type Route, type Target, type ThreadMode, type ThreadPhase } from '../message/model'
 
 /** When and how a delivery leaves, given by its request and the name of its target. Times are in milliseconds since the epoch. */
 export interface Flow {
@@ -23,6 +23,7 @@ export interface ThreadLink {
   /** A hash of the caller and its name for the thread. */
   readonly name: string
   readonly mode: ThreadMode
+  readonly phase?: ThreadPhase
   /** How the message joins the thread. Decided right before the message leaves; absent until then. */
   readonly done?: ThreadDeed
   /** The platform messages that it replies to, updates or replaces. */
@@ -85,6 +86,7 @@ export const isFlow = objectOf<Flow>({
   thread: optional(objectOf<ThreadLink>({
     name: isString,
     mode: oneOf(threadModes),
+    phase: optional(oneOf(threadPhases)),
     done: optional(oneOf(threadDeeds)),
     ids: optional(listOf(isString)),
     index: optional(isWhole),

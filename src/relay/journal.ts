@@ -272,8 +272,8 @@ export function fromRow({ id, door, key, updatedAt, ...row }: Row): Delivery {
   const isSound = isRecord(record) && isSummary(summary) && isTime(updatedAt)
   if (!state || !target || !isSound) throw new Error('the row is damaged')
   const { open, results, flow: { route } } = record
-  const isBeyond = open.some(({ indices }) => indices.some(index => index >= results.length)) || (route && route.index >= route.rungs.length)
-  if (isBeyond) throw new Error('the row is damaged')
+  const isBeyond = open.some(({ indices }) => indices.some(index => index >= results.length))
+  if (isBeyond || (route && route.index >= route.rungs.length)) throw new Error('the row is damaged')
   return {
     ...record, id, state, target, door, key, updatedAt, summary,
     caller: row.caller === null ? null : Buffer.from(row.caller, 'hex').toString(),

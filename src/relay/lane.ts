@@ -121,7 +121,7 @@ export interface Wait extends Pick<Block, 'reason' | 'until'> {
 }
 
 /**
- * Why a queued delivery waits, until the first moment at which something happens; `undefined` if it waits only for the deliveries before it.
+ * Why a queued delivery waits, and until when something happens; `undefined` if it waits only for the deliveries before it.
  *
  * @param nextWayAt as `Lanes.nextWayAt`
  */

@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import type { ThreadMode } from '../message/model'
+import type { ThreadMode, ThreadPhase } from '../message/model'
 import type { Account, LoadedItem, Message } from '../platform/port'
 import { nameOf } from './chats'
 import { inTime } from './clock'
@@ -21,6 +21,7 @@ export interface ThreadContext extends RunningOptions {
 /** The facts that decide how a message joins its thread. */
 export interface Joining {
   mode: ThreadMode
+  phase?: ThreadPhase | undefined
   /** The other deliveries of the thread to the same chat, the oldest first. */
   past: readonly Delivery[]
   wall: number
@@ -37,8 +38,9 @@ export interface Joining {
  * represents several deliveries is only replied to.
  */
 export function judge(
-  { mode, past, wall, retries, canUpdate, canAnswer, recallableFor }: Joining,
+  { mode, phase, past: all, wall, retries, canUpdate, canAnswer, recallableFor }: Joining,
 ): { done: ThreadDeed, ids: readonly string[] } {
+  const past = sinceOver(all, phase)
   const taken = new Set(past.flatMap(each => threadDeedOf(each) === 'replaced' ? each.flow.thread?.ids ?? [] : []))
   const there = past.filter(each => standsFor(each).some(id => !taken.has(id)))
   const [first] = there
@@ -53,6 +55,17 @@ export function judge(
   if (mode === 'replace' && !isOpen && isAlone(last) && wall - last.updatedAt < recallableFor) return { done: 'replaced', ids: lastIds }
   const [id = ''] = standsFor(first)
   return canAnswer(id) ? { done: 'replied', ids: [id] } : { done: 'new', ids: [] }
+}
+
+/** The deliveries since the thread last started anew. @param phase of the delivery that follows them */
+function sinceOver(past: readonly Delivery[], phase: ThreadPhase | undefined): readonly Delivery[] {
+  let start = 0
+  let last: ThreadPhase | undefined
+  for (const [index, next] of [...past.map(({ flow: { thread } }) => thread?.phase), phase].entries()) {
+    if (last === 'over' && next === 'on') start = index
+    last = next ?? last
+  }
+  return past.slice(start)
 }
 
 function isAlone({ mode, flow: { digest, members } }: Delivery): boolean {
@@ -80,7 +93,7 @@ export async function joinThread(
   const answersAnother = items.some(item => !(item instanceof RelayError) && item.type === 'reply')
   const isText = mode === 'single' && messages.length === 1 && lead.every(({ type }) => type === 'text' || type === 'at')
   const judged = judge({
-    mode: thread.mode, wall, retries, past: await deliveries.inThread(active, thread.name, wall - lifetime),
+    mode: thread.mode, phase: thread.phase, wall, retries, past: await deliveries.inThread(active, thread.name, wall - lifetime),
     canUpdate: account.update !== undefined && isText,
     canAnswer: messageId => !answersAnother && isRepeatable(kindOf(lead)) && takesReply(account, target, messageId),
     recallableFor: account.recallableFor,

@@ -218,7 +218,8 @@ export class TestJournal implements Journal {
 
   record(delivery: Delivery, items: readonly ParsedItem[]): void {
     // Copies the delivery, because fields that are set later are not in the journal yet.
-    if (!this.isDead) this.rows.set(delivery.id, { delivery: { ...delivery, results: [...delivery.results], summary: { ...delivery.summary } }, items, owner: this.owner })
+    const copy = { ...delivery, results: [...delivery.results], summary: { ...delivery.summary } }
+    if (!this.isDead) this.rows.set(delivery.id, { delivery: copy, items, owner: this.owner })
   }
 
   find(id: string): Promise<Delivery | undefined> {

@@ -90,4 +90,27 @@ describe('a thread of /hooks', () => {
     }
     assert.deepEqual(arrived().map(each => each.slice(0, 3)).map(each => each.startsWith('→') ? each : ''), ['', '', '→ 0', '→ 1'])
   })
+
+  const quoted = (): string[] => arrived().map(each => each.startsWith('→') ? each.slice(0, 3) : '')
+  // As louislam/uptime-kuma `server/notification-providers/webhook.js`, prometheus/alertmanager `notify/webhook/webhook.go`, and GitHub's
+  // `workflow_run`, of a run that is started again, tell it.
+  const outages: Readonly<Record<string, (isOver: boolean, nth: number) => Promise<HookReply>>> = {
+    'Uptime Kuma': (isOver, nth) => post(relay, 'uptime-kuma/ops', {
+      heartbeat: { status: isOver ? 1 : 0, msg: `${nth}` }, monitor: { id: 8, name: 'web' }, msg: `${nth}`,
+    }),
+    'Alertmanager': (isOver, nth) => post(relay, 'alertmanager/ops', {
+      status: isOver ? 'resolved' : 'firing', groupKey: '{}:{alertname="cpu"}',
+      alerts: [{ status: isOver ? 'resolved' : 'firing', labels: { alertname: 'cpu' }, startsAt: `2026-03-0${nth + 1}T09:51:03Z` }],
+    }),
+    'GitHub': (isOver, nth) => post(relay, 'github/ops', {
+      action: 'completed', workflow_run: { id: 9, run_attempt: nth, name: 'CI', head_branch: 'main', conclusion: isOver ? 'success' : 'failure' },
+      repository: { full_name: 'acme/shop' }, sender: { login: 'alice' },
+    }, { headers: { 'content-type': 'application/json', 'x-github-event': 'workflow_run' } }),
+  }
+  for (const [source, tell] of Object.entries(outages)) {
+    test(`of ${source} starts anew with the next outage`, async () => {
+      for (const [nth, isOver] of [false, false, true, false, true].entries()) assert.equal((await tell(isOver, nth)).status, 200)
+      assert.deepEqual(quoted(), ['', '→ 0', '→ 0', '', '→ 3'])
+    })
+  }
 })

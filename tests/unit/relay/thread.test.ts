@@ -54,6 +54,15 @@ describe('how a message goes on with its thread', () => {
     ['an update after what may be called again', { mode: 'update', past: [sent('a'), unanswered({ updatedAt: wall - 23 * hour })] }, 'replied', ['a']],
     ['an update after what is called no more', { mode: 'update', past: [sent('a'), unanswered({ open: [{ ...open, calls: 3 }] })] }, 'updated', ['a']],
   ]
+  const phased = (id: string, phase?: 'on' | 'over'): Delivery => sent(id, { flow: { thread: { name: 't', mode: 'reply', ...phase && { phase }, done: 'new', index: 0 } } })
+  cases.push(
+    ['a new outage', { phase: 'on', past: [phased('a', 'on'), phased('b', 'over')] }, 'new', []],
+    ['a new outage, again', { phase: 'on', past: [phased('a', 'on'), phased('b', 'over'), phased('c', 'on')] }, 'replied', ['c']],
+    ['a new outage, after a remark', { phase: 'on', past: [phased('a', 'over'), phased('b')] }, 'new', []],
+    ['the end of an outage', { phase: 'over', past: [phased('a', 'over'), phased('b', 'on')] }, 'replied', ['b']],
+    ['a second end', { phase: 'over', past: [phased('a', 'on'), phased('b', 'over')] }, 'replied', ['a']],
+    ['a remark after the end', { past: [phased('a', 'on'), phased('b', 'over')] }, 'replied', ['a']],
+  )
   for (const [what, joining, done, ids] of cases) {
     test(`${what}: ${done}`, () => assert.deepEqual(judge({ ...base, ...joining }), { done, ids }))
   }
