@@ -17,6 +17,7 @@ const severities = ['severity', 'level', 'status', 'state', 'type']
 /** Fields that say how to deliver, and those for machines, in small letters and without `_` and `-`. */
 const controls: ReadonlySet<string> = new Set(`actions appid apptoken archive async attachmentbase64 attachments attachmenttype autocopy
   automaticallycopy avatar avatarurl badge cache call callback callbackurl channel chatid ciphertext contenttype copy date delay delete
+  notificationid number recipients
   devicekeys disablenotification disablewebpagepreview email encoding encrypted entities expire extras filename firebase format group groupid
   html htmlcontent icon iconemoji iconurl id isarchive iv linkpreviewoptions markdown messageid messagethreadid messagetype monospace msgtype noip notificationid number openid
   option parsemode phonenumber priority protectcontent recipients rendermode replymarkup reportingcontroller reportinginstance retry sequenceid short sign

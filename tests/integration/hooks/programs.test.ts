@@ -207,6 +207,8 @@ describe('Apprise', { skip: apprises.missing, timeout: 120_000 }, () => {
   const forms: Record<string, [url: string, path: string]> = {
     'json by PUT': [`json://relay:${apiKey}@HOST/hooks/apprise/ops?method=put`, ''],
     'form by GET': [`form://relay:${apiKey}@HOST/hooks/message/ops?method=get`, ''],
+    'apprise': [`apprise://relay:${apiKey}@HOST/hooks/apprise/ops/any`, ''],
+    'apprise, with the key as token': [`apprise://HOST/hooks/apprise/ops/${apiKey}`, ''],
     'gotify': [`gotify://HOST/hooks/push/ops/${apiKey}`, ''],
     'mmost': [`mmost://HOST/hooks/slack/ops/${apiKey}`, ''],
     'hassio': [`hassio://HOST/hooks/message/ops/${apiKey}`, ''],
