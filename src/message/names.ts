@@ -4,7 +4,7 @@ import { quoted } from '../lib/log'
 import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
 import { isSet, readList, refuseFields } from '../lib/words'
-import type { Address, HttpRung, Ladder, Named, Quiet, Rung, TargetNames } from './model'
+import { httpPlatform, type Address, type HttpRung, type Ladder, type Named, type Quiet, type Rung, type TargetNames } from './model'
 import { isZone, ownZone } from './quiet'
 import { chatOf, isName, nameRule, readAddress, toName, toPlatform } from './target'
 
@@ -146,7 +146,9 @@ function readSeconds(value: unknown, least: number, most: number, name: string):
 
 /** Reads an address without a star, which would become a pattern if a key has the name among its targets. */
 function readChat(word: string): Address | undefined {
-  return word.includes('*') ? undefined : readAddress(word)
+  const address = word.includes('*') ? undefined : readAddress(word)
+  // An HTTP address is reached by its own name only.
+  return address?.platform === httpPlatform ? undefined : address
 }
 
 /** Whether both are given and differ. */

@@ -1,5 +1,5 @@
-import { RelayError } from '../errors'
-import type { MessageRequest, ParsedItem } from '../message/model'
+import { demand, RelayError } from '../errors'
+import { httpPlatform, type MessageRequest, type ParsedItem } from '../message/model'
 import { checkItems, fitTexts } from './compose'
 import type { Active } from './deliveries'
 import { createDelivery, failRest, partsFor, type Delivery, type Idempotency } from './delivery'
@@ -85,6 +85,7 @@ export class Intake {
     const { expiresIn, sendAt } = request
     const { target, flow: { route } } = delivery
     const bot = currentRung(route) ?? request.bot
+    demand(route !== undefined || bot.platform !== httpPlatform, 'an HTTP address is reached by its name only')
     // Scheduled times and quiet hours do not depend on the lane, which is not known yet.
     let isLater = (sendAt ?? deferred ?? route ?? gates.deferral('', delivery)) !== undefined && deliveries.isDurable
     const account = port.choose(bot, isLater)

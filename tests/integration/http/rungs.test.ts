@@ -58,6 +58,18 @@ describe('an HTTP address', () => {
     assert.deepEqual([record.data.state, record.data.bot, record.data.target], ['sent', 'http:rungs', 'group:hook/1'])
   })
 
+  test('is reached by its name only, and not by what the record calls it', async () => {
+    for (const target of [{ to: 'http:group:hook/1' }, { to: 'http:rungs:group:hook/1' }, { group_id: 'hook/1', platform: 'http' }, { to: 'group:hook/1', platform: 'http' }]) {
+      const { status, msg } = await read(await relay.request('/webhook', { method: 'POST', body: JSON.stringify({ ...target, msg: 'x' }) }))
+      assert.deepEqual([status, msg], [400, 'an HTTP address is reached by its name only'], JSON.stringify(target))
+    }
+    for (const value of ['http:group:hook/1', { first: ['http:group:hook/1'] }]) {
+      const reply = await read(await relay.request('/targets/sly', { method: 'PUT', body: JSON.stringify(value) }))
+      assert.equal(reply.status, 400, reply.msg)
+    }
+    assert.equal(receiver.calls.length, 0)
+  })
+
   test('gets everything in the nearest form that text has', async () => {
     const picture = { type: 'image', url: 'https://pictures.example.com/a.png' }
     const file = { type: 'file', url: await upload(relay, 'run.log', 'log') }
@@ -169,10 +181,10 @@ describe('an HTTP address', () => {
     }
   })
 
-  test('is no target where the name has no such place', async () => {
+  test('is no target, either, where the name has no such place', async () => {
     for (const to of ['http:group:hook/2', 'http:group:nobody/1', 'http:private:x']) {
       const { status, msg } = await send({ to, msg: 'a' })
-      assert.deepEqual([status, msg], [400, 'the name has no HTTP address at this place any more'])
+      assert.deepEqual([status, msg], [400, 'an HTTP address is reached by its name only'])
     }
   })
 })
