@@ -5,7 +5,7 @@ import { message, readMessage } from './sources/message'
 
 /** The source that belongs to a template of the operator: the template gets the payload as it is. */
 export function ownSource(name: string): Source {
-  return { name, read: ({ payload }) => ({ ...labelsOf(payload, name), view: payload }), keyOf: keyIn('idempotency-key', 'webhook-id') }
+  return { name, read: ({ payload, format }) => ({ ...labelsOf(payload, name), view: payload, format }), keyOf: keyIn('idempotency-key', 'webhook-id') }
 }
 
 /** The source of a name that nobody has described: it is read like `message`. */

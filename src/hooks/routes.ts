@@ -15,6 +15,7 @@ import { isKeyField, pattern, readAddress, textsInPath } from './address'
 import { hookCredentialsOf, keysInBody, parseHook } from './body'
 import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
+import { readerOf } from './markup'
 import { renderPlainly, tidy } from './plain'
 import type { Sources } from './registry'
 import type { Asked } from './shapes'
@@ -197,14 +198,14 @@ class Hooks {
   }
 
   /** Renders the message of an event. If the template fails, the message is a plain list of the fields. */
-  private async render(id: string, source: Source, { view }: HookEvent, language: Language): Promise<Item[]> {
+  private async render(id: string, source: Source, { view, format }: HookEvent, language: Language): Promise<Item[]> {
     const { templates, logger } = this.options
     const { name, like = name, template } = source
     const rendered = await templates.render(like, view, language, template?.(language)).catch((error: unknown) => {
       logger.warn('%s', printable(`${id} the template of ${JSON.stringify(name)} failed, so a plain text is sent: ${reasonOf(error)}`))
       return { text: renderPlainly(view), pictures: [] }
     })
-    const text = tidy(rendered.text)
+    const text = tidy(format === undefined ? rendered.text : readerOf(format)(rendered.text))
     const pictures = rendered.pictures.map((link): Item => ({ type: 'image', link }))
     return text === '' ? pictures : [{ type: 'text', text }, ...pictures]
   }

@@ -35,6 +35,8 @@ export interface HookEvent {
   thread?: string
   /** The data for the template. */
   view: JsonObject
+  /** The markup of the text that the template makes, where it makes it of whatever the payload has. */
+  format?: Markup | undefined
 }
 
 /** An event, or the reason why the payload makes no message. */

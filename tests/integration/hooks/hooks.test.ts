@@ -224,7 +224,9 @@ describe('a hook', () => {
   test('is read in the markup that its address names, which is no part of the payload', async () => {
     assert.equal((await post(relay, 'message/ops?format=markdown', { text: '**a** [b](https://example.com)' })).status, 200)
     assert.equal((await get(relay, `message/ops?format=html&text=${encodeURIComponent('<b>c</b>&amp;')}`)).status, 200)
-    assert.deepEqual(texts(relay), ['a b (https://example.com)', 'c&'])
+    await putTemplate(relay, 'minutes.liquid', '# {{ note }}')
+    assert.equal((await post(relay, 'minutes/ops?format=markdown', { note: '**d**' })).status, 200)
+    assert.deepEqual(texts(relay), ['a b (https://example.com)', 'c&', 'd'])
     const { status, body } = await post(relay, 'message/ops?format=md', { text: 'a' })
     assert.deepEqual([status, body.msg], [400, 'format must be markdown, html or text'])
   })
