@@ -21,7 +21,7 @@ function languageOf(texts: readonly string[]): Language | undefined {
  * @param usual the language of digests without letters, for targets without a language of their own
  */
 export function digestWriter(templates: Templates, usual: Language, logger: Logger): DigestOptions['write'] {
-  return async ({ since, lines, ...view }, language = languageOf(lines.map(({ text }) => text)) ?? usual) => {
+  return async ({ since, lines, ...view }, language = languageOf(lines.map(({ message }) => message)) ?? usual) => {
     try {
       const times = { since: new Date(since).toISOString(), now: new Date().toISOString() }
       const { text } = await templates.render(digestTemplate, { ...view, delay: view.delay ?? '', ...times, lines }, language)

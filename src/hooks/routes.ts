@@ -198,7 +198,7 @@ class Hooks {
   }
 
   /** Renders the message of an event. If the template fails, the message is a plain list of the fields. */
-  private async render(id: string, source: Source, { view, format }: HookEvent, language: Language): Promise<Item[]> {
+  private async render(id: string, source: Source, { view, format, line }: HookEvent, language: Language): Promise<Item[]> {
     const { templates, logger } = this.options
     const { name, like = name, template } = source
     const rendered = await templates.render(like, view, language, template?.(language)).catch((error: unknown) => {
@@ -207,7 +207,7 @@ class Hooks {
     })
     const text = tidy(format === undefined ? rendered.text : readerOf(format)(rendered.text))
     const pictures = rendered.pictures.map((link): Item => ({ type: 'image', link }))
-    return text === '' ? pictures : [{ type: 'text', text }, ...pictures]
+    return text === '' ? pictures : [{ type: 'text', text, ...line !== undefined && { line } }, ...pictures]
   }
 }
 

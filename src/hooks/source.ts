@@ -33,6 +33,8 @@ export interface HookEvent {
   status?: string
   /** The thread that groups the event with later ones, such as a pull request. Unique within the source, at most 200 characters. */
   thread?: string
+  /** What a digest shows of the event; by default its whole message. */
+  line?: string
   /** The data for the template. */
   view: JsonObject
   /** The markup of the text that the template makes, where it makes it of whatever the payload has. */

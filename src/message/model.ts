@@ -94,7 +94,12 @@ export interface UploadLink { kind: 'upload', id: string }
 export type Item = TextItem | MediaItem | MentionItem | ReplyItem
 
 /** Plain text: markup in it arrives literally. */
-export interface TextItem { type: 'text', text: string }
+export interface TextItem {
+  type: 'text'
+  text: string
+  /** What a digest shows of it; by default all of it, in one line. */
+  line?: string
+}
 
 /** A picture, video, voice message or file. */
 export interface MediaItem {

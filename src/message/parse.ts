@@ -170,7 +170,7 @@ export function writeItems(items: readonly ParsedItem[]): unknown[] {
   return items.map(item => {
     if (item instanceof RelayError) return { error: item.code, msg: item.message }
     const { type } = item
-    if (type === 'text') return { type, msg: item.text }
+    if (type === 'text') return { type, msg: item.text, ...item.line !== undefined && { line: item.line } }
     if (type === 'at') return { type, user_id: item.userId ?? everybody }
     if (type === 'reply') return { type, message_id: item.messageId }
     return { type, url: writeLink(item.link), ...item.name !== undefined && { name: item.name } }
@@ -181,9 +181,10 @@ export function writeItems(items: readonly ParsedItem[]): unknown[] {
 export function readItems(stored: unknown): ParsedItem[] {
   if (!Array.isArray(stored)) return []
   return stored.map((value: unknown) => {
-    const { error, msg, name }: JsonObject = isObject(value) ? value : {}
+    const { error, msg, name, line }: JsonObject = isObject(value) ? value : {}
     if (isErrorCode(error)) return new RelayError(error, typeof msg === 'string' ? msg : undefined)
     const item = parseItemSafely(value)
+    if ('text' in item && typeof line === 'string') return { ...item, line }
     return 'link' in item && typeof name === 'string' ? { ...item, name } : item
   })
 }

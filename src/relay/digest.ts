@@ -35,7 +35,7 @@ export async function gather(
   const all = [first, ...others]
   const { seq, bot, target, flow: { policy } } = first.delivery
   const mentions = new Map<string | null, MentionItem>()
-  const groups = new Map<string, { text: string, ids: string[], last: string }>()
+  const groups = new Map<string, { text: string, message: string, ids: string[], last: string }>()
   for (const active of all) {
     const { id, flow: { thread } } = active.delivery
     for (const item of await deliveries.itemsOf(active)) {
@@ -45,7 +45,7 @@ export async function gather(
       const { ids = [] } = groups.get(name) ?? {}
       // A thread moves to the place of its newest text.
       groups.delete(name)
-      groups.set(name, { text: inOneLine(item.text), ids: [...ids, id], last: id })
+      groups.set(name, { text: inOneLine(item.line ?? item.text), message: item.text, ids: [...ids, id], last: id })
     }
     deliveries.shed(active)
   }
@@ -54,7 +54,7 @@ export async function gather(
   const text = await write({
     count: all.length, delay,
     since: Math.min(...all.map(({ delivery: { createdAt, flow: { sendAt = 0 } } }) => Math.max(createdAt, sendAt))),
-    lines: shown.map(({ text, ids }) => ({ text, count: ids.length })),
+    lines: shown.map(({ text, message, ids }) => ({ text, message, count: ids.length })),
     more: all.length - shown.reduce((sum, { ids }) => sum + ids.length, 0),
   }, policy?.lang)
   const items: Item[] = [...mentions.values(), { type: 'text', text }]

@@ -141,8 +141,11 @@ export interface DigestView {
   since: number
   /** Why they are late; absent if they are not. */
   delay?: Delay | undefined
-  /** A line per thread, and per text without one, the newest last: the start of its text, and the number of its texts. */
-  lines: { text: string, count: number }[]
+  /**
+   * A line per thread, and per text without one, the newest last: what it shows of the newest text, that text as a whole, and the number of
+   * texts.
+   */
+  lines: { text: string, message: string, count: number }[]
   /** The number of members that are not shown. */
   more: number
 }

@@ -36,7 +36,8 @@ export const grafana: Source = {
   name: 'grafana',
   read({ payload }) {
     const event = readAlerts(payload, 'Grafana', ['panelURL', 'dashboardURL', 'generatorURL'])
-    return { ...event, view: { ...event.view, ...customTexts(payload) } }
+    const { title, message } = customTexts(payload)
+    return { ...event, ...title !== '' && { line: withMark(event.view.status, title) }, view: { ...event.view, title, message } }
   },
   keyOf,
   isSigned: ({ headers }) => header(headers, 'x-grafana-alerting-signature') !== '',
@@ -52,7 +53,7 @@ export const grafana: Source = {
  * The custom title and message of a contact point of Grafana. Each is empty if it is Grafana's default, made by `default.title` or
  * `default.message`: templates/default_template.go of grafana/alerting.
  */
-function customTexts({ title, message }: JsonObject): JsonObject {
+function customTexts({ title, message }: JsonObject): Record<'title' | 'message', string> {
   const heading = line(title)
   const text = textOf(message)
   return {
@@ -101,7 +102,15 @@ function readAlerts(payload: JsonObject, sender: string, pages: readonly string[
     link: [...all.length === 1 ? pages.map(page => first?.[page]) : [], payload.externalURL].map(pageOf).find(page => page !== '') ?? '',
   }
   const { groupKey } = payload
-  return { name: 'alert', status, ...typeof groupKey === 'string' && groupKey !== '' && { thread: digest(groupKey) }, view }
+  const summaries = new Set(named.map(alert => labelled(name === '' ? nameOf(alert) : '', textsOf(alert)[0] ?? '')).filter(text => text !== ''))
+  return {
+    name: 'alert', status, ...typeof groupKey === 'string' && groupKey !== '' && { thread: digest(groupKey) },
+    line: withMark(status, labelled(name, [...summaries].join('; '))), view,
+  }
+}
+
+function withMark(status: unknown, text: string): string {
+  return `${status === 'resolved' ? '✅' : '🔥'} ${text}`
 }
 
 /** A link short enough for a message: links to graphs contain the whole query. */
@@ -115,16 +124,12 @@ function pageOf(value: unknown): string {
  * @param most how many annotations to include
  */
 function viewOf(alert: JsonObject, common: JsonObject, name: string, most: number): JsonObject {
-  // In `Error` Grafana says why a rule could not be evaluated (DatasourceError). The summary is then still that of the alert itself:
-  // pkg/services/ngalert/state/state.go of grafana/grafana.
-  const { Error: failure, summary, message, description } = object(alert.annotations)
   const isOver = alert.status === 'resolved'
   const which = [name === '' ? nameOf(alert) : '', labelsOf(object(alert.labels), common)].filter(each => each !== '').join(' ')
-  const shown = new Set((failure ? [failure] : [summary, message, description]).map(text => excerpt(text, 2, 200)).filter(text => text !== ''))
   const since = date(alert.startsAt)
   return {
     status: isOver ? 'resolved' : 'firing',
-    text: labelled(which, [...shown].slice(0, most).join('\n')),
+    text: labelled(which, textsOf(alert).slice(0, most).join('\n')),
     since,
     until: isOver && since !== '' ? date(alert.endsAt) : '',
   }
@@ -136,6 +141,15 @@ function notesOf(alert: JsonObject = {}): string {
     .flatMap(([name, value]) => typeof value === 'number' ? `${line(name, 40)}=${Number(value.toPrecision(6))}` : [])
   const links = Object.entries(object(alert.annotations)).map(([name, value]) => [line(name, 40).replace(/(?<=.)[_-]?url$/i, ''), pageOf(value)] as const)
   return joinLines(values.join(', '), ...links.filter(([, page]) => page !== '').slice(0, maxNotes).map(([name, page]) => labelled(name, page)))
+}
+
+/** The annotations that say what has happened, the shortest first. */
+function textsOf({ annotations }: JsonObject): string[] {
+  // In `Error` Grafana says why a rule could not be evaluated (DatasourceError). The summary is then still that of the alert itself:
+  // pkg/services/ngalert/state/state.go of grafana/grafana.
+  const { Error: failure, summary, message, description } = object(annotations)
+  const texts = (failure ? [failure] : [summary, message, description]).map(text => excerpt(text, 2, 200)).filter(text => text !== '')
+  return [...new Set(texts)]
 }
 
 function nameOf(alert: JsonObject | undefined): string {

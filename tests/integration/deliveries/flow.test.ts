@@ -96,16 +96,18 @@ describe('an order for later', () => {
   })
 })
 
-test('a backlog of hooks leaves as one message that says why it is late', async t => {
+test('a backlog of hooks leaves as one message that says why it is late, and tells alerts without their labels', async t => {
   const relay = await relayWith(t)
   const goOnline = await takeOffline(relay)
-  for (let index = 0; index < 20; index++) {
-    await relay.request(`/hooks/message/group:${group}`, { method: 'POST', body: JSON.stringify({ text: `line ${index}` }), headers: { 'content-type': 'application/json' } })
-  }
+  const hook = (source: string, payload: object): Promise<Response> => (
+    relay.request(`/hooks/${source}/group:${group}`, { method: 'POST', body: JSON.stringify(payload), headers: { 'content-type': 'application/json' } }))
+  for (let index = 0; index < 19; index++) await hook('message', { text: `line ${index}` })
+  const labels = { alertname: 'DiskFull', severity: 'critical', instance: 'db-1' }
+  await hook('alertmanager', { status: 'firing', alerts: [{ status: 'firing', labels, annotations: { summary: 'db-1: disk is full' } }], commonLabels: labels })
   await until('its queue is offline', async () => JSON.stringify(await relay.ask('/queues')).includes('"offline"'))
   await goOnline()
   await until('it was sent', () => relay.texts().length > 0)
-  assert.match(relay.texts()[0] ?? '', /^📋 .*(离线|offline)[^]*line 19$/)
+  assert.match(relay.texts()[0] ?? '', /^📋 .*(离线|offline)[^]*line 18\n🔥 DiskFull: db-1: disk is full$/)
   assert.equal(relay.texts().length, 1)
   await until('the log names their digest', () => relay.logs.filter(line => / sent in digest [\w-]{36}$/.test(line)).length === 20)
 })
