@@ -82,7 +82,7 @@ export const TemplateEditor = defineComponent({
 
     onMounted(async () => {
       await load()
-      if (!props.isNew) await take()
+      await take()
     })
     watch(() => props.calls, () => {
       if (draft.payload === '') void take()
@@ -125,7 +125,7 @@ export const TemplateEditor = defineComponent({
               {inputField(t.payload, model(draft.payload, payload => Object.assign(draft, { payload, receivedAt: '' })), {
                 hint: draft.receivedAt ? t.taken(writeMoment(draft.receivedAt)) : undefined, type: 'textarea', mono: true, rows: 7,
               })}
-              {!props.isNew && button(t.take, take, { look: 'small' })}
+              {button(t.take, take, { look: 'small' })}
             </div>
           </div>
         </div>

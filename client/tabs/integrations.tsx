@@ -1,5 +1,7 @@
 import { computed, defineComponent, onMounted, reactive, shallowRef, watch, type PropType, type VNode } from 'vue'
 import { makeKey, type FreshKey, type Key } from '../admin'
+import { call } from '../api'
+import { listOf, textOf } from '../fields'
 import { freeKeyName, keys, knownKeys, refreshInventory, targets } from '../inventory'
 import { Arrival } from '../parts/arrival'
 import { notice, section } from '../parts/basics'
@@ -47,6 +49,13 @@ const Gallery = defineComponent({
   props: { sources: { type: Array as PropType<readonly Source[]>, required: true } },
   setup(props) {
     const isNaming = shallowRef(false)
+    /** The sources without a template that have posted. */
+    const posted = shallowRef<readonly string[]>([])
+    onMounted(async () => {
+      const { data } = await call('GET', '/payloads')
+      const names = listOf(data.payloads).map(({ source }) => textOf(source))
+      posted.value = names.filter(name => props.sources.every(source => source.name !== name))
+    })
     const toggle = (): void => {
       isNaming.value = !isNaming.value
     }
@@ -64,6 +73,12 @@ const Gallery = defineComponent({
                       <a class="relay-tile" href={`#integrations/${source.name}`}>
                         <span class={['relay-initial', group]} aria-hidden="true">{initialsOf(labelOf(source))}</span>
                         {labelOf(source)}
+                      </a>
+                    ))}
+                    {group === 'other' && posted.value.map(name => (
+                      <a class="relay-tile" href={`#integrations/${name}`}>
+                        <span class={['relay-initial', group]} aria-hidden="true">{initialsOf(name)}</span>
+                        {t.posted(name)}
                       </a>
                     ))}
                     {group === 'other' && (

@@ -127,6 +127,23 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
     assert.deepEqual(relay.simulator.ledger.filter(({ text }) => text.includes('ALERT')).map(({ text }) => text), ['ALERT Disk: is empty'])
   })
 
+  test('offers a template for a source that has posted without one', async () => {
+    const { relay } = stage
+    const address = `${relay.url}/hooks/sonarr/ops?key=the-secret-of-the-hooks`
+    assert.equal(await post(address, { eventType: 'Download', series: { title: 'Severance' } }), 200)
+    await stage.play('integrations', async page => {
+      await page.getByRole('link', { name: 'sonarr: write a template' }).click()
+      await page.getByLabel('Template (Liquid)').fill('{{ series.title }}: {{ eventType }}')
+      await page.locator('.relay-bubble', { hasText: 'Severance: Download' }).waitFor()
+      await page.getByRole('button', { name: 'Save template' }).click()
+      await page.getByText('Choose a target and a key').waitFor()
+      assert.deepEqual(await stage.violations(page), [])
+    })
+    assert.equal(await post(address, { eventType: 'Upgrade', series: { title: 'Severance' } }), 200)
+    await until('the template is used', () => relay.simulator.ledger.some(({ text }) => text === 'Severance: Upgrade'))
+    assert(relay.simulator.ledger.some(({ text }) => text === 'eventType: Download\nseries.title: Severance'))
+  })
+
   test('takes a template for another system, whose address then works', async () => {
     const { relay } = stage
     await stage.play('integrations', async page => {
