@@ -10,7 +10,8 @@ export type ShowLink = (name: string, url: string, keep: Keep, isPicture: boolea
 /** Tags that begin and end a line. */
 const blocks = 'p|div|h[1-6]|ul|ol|li|dl|dt|dd|tr|table|thead|tbody|tfoot|caption|pre|blockquote|hr|section|article|header|footer|nav|main|figure|figcaption|center|details|summary|html|body'
 const others = 'br|img|t[dh]|a|b|i|u|s|q|em|strong|del|ins|strike|code|kbd|samp|tt|var|span|font|small|big|sub|sup|mark|abbr|cite|picture|link|meta|at|text_tag|tg-spoiler|tg-emoji'
-const attributes = '(?:[\\s/](?:"[^"<]*"|\'[^\'<]*\'|[^"\'<>])*)?'
+// Whatever else is between the angles is text: `CPU <b and mem> 80`.
+const attributes = '(?:\\s+(?:[\\w:-]+\\s*=\\s*(?:"[^"<]*"|\'[^\'<]*\'|[^\\s"\'<>]+)|expandable|open|nowrap))*(?:(?<=["\'])\\s*|[ \\t]*)/?'
 const tag = new RegExp(`<(/?)(?:(${blocks})|(${others}))(${attributes})>`, 'gi')
 /** A link, also that of Feishu's cards. Each part ends before the next tag of the kind, so that matching takes linear time. */
 const anchor = new RegExp(`<(a|link)(${attributes})>((?:(?!<\\1[\\s>])[^])*?)</\\1>`, 'gi')

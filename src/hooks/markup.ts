@@ -34,7 +34,10 @@ const maxScanned = 4000
 /** Puts code aside. The first line of a block may name its language. */
 function code(read = (content: string) => content, language = /^[\w+#.-]{0,40}[ \t]{0,9}\r?\n/): Step {
   return (text, keep) => text
-    .replace(/(?<![\\`])(`{3,9})([^]*?)\1`{0,9}/g, (_, _ticks, block: string) => keep(read(block.replace(language, '').trimEnd())))
+    .replace(/(\n?)(?<![\\`])(`{3,9})([^]*?)\2`{0,9}([ \t]{0,9}\n?)/g, (_, before: string, _ticks, block: string, after: string) => {
+      const kept = keep(read(block.replace(language, '').trimEnd()))
+      return block.includes('\n') ? `\n${kept}\n` : before + kept + after
+    })
     .replace(/(?<![\\`])(`{1,2})(?!`)([^\n]{0,1000}?[^`\n])\1(?!`)/g, (_, _ticks, span: string) => keep(read(span.trim())))
 }
 
@@ -132,7 +135,7 @@ const readers = {
   markdown: reader(...markdown(escapes(punctuation), emphasis(['*', '_', '~'], ['*', '_']))),
   // The two of Telegram: https://core.telegram.org/bots/api#formatting-options. In MarkdownV2 whatever is no mark is escaped.
   telegram: reader(code(), escapes('[_*`[]'), links(named), emphasis([], ['*', '_'])),
-  markdownv2: reader(code(), escapes(punctuation), links(named), text => text.replace(/^(?:\*\*)?>/gm, '').replace(/[*_~]|\|\|/g, '')),
+  markdownv2: reader(escapes(punctuation), code(), links(named), text => text.replace(/^(?:\*\*)?>/gm, '').replace(/[*_~]|\|\|/g, '')),
 }
 
 /** A markup that a text may declare. */

@@ -97,12 +97,13 @@ const markups: [what: string, read: (markup: string) => string, cases: [markup: 
     // Sonarr and Radarr (Notifications/Discord/Discord.cs), Alertmanager's templates in DingTalk, nlopes/slack's examples.
     ['```The.Matrix.1999.2160p_REMUX-GRP```', 'The.Matrix.1999.2160p_REMUX-GRP'],
     ['t\n```\n{"a": 1}```\nend', 't\n{"a": 1}\nend'],
-    ['```yaml\n# a *b* &lt;\n> c\n``` and ``a`b``', '# a *b* &lt;\n> c and a`b'],
+    ['```yaml\n# a *b* &lt;\n> c\n``` and ``a`b``', '# a *b* &lt;\n> c\nand a`b'],
+    ['and ```\nx\ny\n``` z\n```\na\n```\n\nb', 'and \nx\ny\nz\na\n\nb'],
     // A backslash in paths of Windows and in patterns of logs.
     ['C:\\Users\\x\\_cache\\.ssh D:\\.git \\\\nas\\#recycle \\d+\\.\\d+', 'C:\\Users\\x\\_cache\\.ssh D:\\.git \\\\nas\\#recycle \\d+\\.\\d+'],
     ['&lt;b&gt; &amp;lt; 21&nbsp;&deg;C &#20320;&#x597d; a?b=1&copy=2 &nosuch;', '<b> &lt; 21 °C 你好 a?b=1&copy=2 &nosuch;'],
     ['<div>a</div><p>b</p>\n<ul><li>c</li></ul><table><tr><td>d</td><td>e</td></tr></table>f', 'a\nb\n- c\nd | e\nf'],
-    ['std::map<std::string, int> <user@example.com> List<String> <name> a<b', 'std::map<std::string, int> <user@example.com> List<String> <name> a<b'],
+    ['std::map<std::string, int> <user@example.com> List<String> <name> a<b and c>\nCPU <b and mem> 80, a<b\n> c', 'std::map<std::string, int> <user@example.com> List<String> <name> a<b and c>\nCPU <b and mem> 80, a<b\nc'],
     ['<a href="https://example.com/?a=1&amp;b=2">a page</a> <https://example.com>', 'a page (https://example.com/?a=1&b=2) https://example.com'],
     ['[![Build](https://example.com/a.svg)](https://example.com) [b](https://example.com/c_(d) "e")', 'Build (https://example.com/a.svg) (https://example.com) b (https://example.com/c_(d))'],
     ['handlers[event](payload)', 'handlers[event](payload)'],
@@ -112,11 +113,12 @@ const markups: [what: string, read: (markup: string) => string, cases: [markup: 
   ['Markdown of Telegram', readerOf('telegram'), [['*b* _i_ `c` snake_case 5\\.1 \\_x\\_ [a](https://example.com)\n# 1', 'b i c snake_case 5\\.1 _x_ a (https://example.com)\n# 1']]],
   ['MarkdownV2 of Telegram', readerOf('markdownv2'), [
     ['*bold* 5\\.1 GB \\(ok\\) [li\\[n\\]k](https://example.com/a\\)b)', 'bold 5.1 GB (ok) li[n]k (https://example.com/a)b)'],
-    ['**>quote\n>more|| __a__ ~b~ `c\\_d` ![👍](tg://emoji?id=1) C:\\\\Users', 'quote\nmore a b c\\_d 👍 C:\\Users'],
+    ['**>quote\n>more|| __a__ ~b~ `c\\`d` ![👍](tg://emoji?id=1) C:\\\\Users', 'quote\nmore a b c`d 👍 C:\\Users'],
   ]],
   ['HTML', readerOf('html'), [
     ['<b>Alert</b> 2 &lt; 3 <a href="https://example.com/?x=1&amp;y=2">link</a>\n\nnext', 'Alert 2 < 3 link (https://example.com/?x=1&y=2)\n\nnext'],
     ['<p>已用 <b>95%</b></p><br>主机: nas<br><br>a<br/>\nb', '已用 95%\n主机: nas\n\na\nb'],
+    ['<p\n  style="a"\n>a</p><blockquote expandable>b</blockquote><img src=https://example.com/p.png />', 'a\nb\nhttps://example.com/p.png'],
     ['<!DOCTYPE html><html><head><title>t</title></head><body>\n<h1>a</h1>\n<ul>\n  <li>b</li>\n</ul><!-- c --></body></html>', 'a\n- b'],
     ['<table>\n<tr> <th>Host</th>\n <th>Use</th> </tr>\n<tr><td>nas</td><td>95%</td></tr></table>', 'Host | Use\nnas | 95%'],
     ['<a href="tg://user?id=1">Tom</a> <code class="language-c">*p &amp; q</code> <user> <img alt="p" src=\'https://example.com/p.png\'>', 'Tom *p & q <user> p (https://example.com/p.png)'],
