@@ -1,4 +1,5 @@
 import { RelayError } from '../errors'
+import { distanceOf } from '../lib/words'
 import { digestTemplate } from './digest'
 import type { Source } from './source'
 import { sources } from './sources'
@@ -19,7 +20,7 @@ export class Sources {
   /** The source whose name was probably meant: one letter away, or two from six letters on. */
   nearest(name: string): string | undefined {
     const most = name.length < 6 ? 1 : 2
-    const all = this.names().map(known => ({ known, letters: distance(name.toLowerCase(), known) }))
+    const all = this.names().map(known => ({ known, letters: distanceOf(name.toLowerCase(), known) }))
     return all.filter(({ letters }) => letters <= most).sort((a, b) => a.letters - b.letters)[0]?.known
   }
 
@@ -38,17 +39,4 @@ export class Sources {
     this.known.set(name, source)
     return () => void this.known.delete(name)
   }
-}
-
-/** How many letters must be inserted, removed or replaced to make one word of another. */
-function distance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
-  for (let index = 0; index < from.length; index++) {
-    const next = [index + 1]
-    for (let at = 0; at < to.length; at++) {
-      next.push(Math.min((next[at] ?? 0) + 1, (row[at + 1] ?? 0) + 1, (row[at] ?? 0) + (from[index] === to[at] ? 0 : 1)))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
 }

@@ -101,8 +101,7 @@ export function parseBytes(source: Buffer, { maxValues, allowsControls = false }
   const text = utf8.decode(source)
   const value = parseJson(text)
   if (value !== undefined) return value
-  const escaped = allowsControls ? escapeControls(source) : undefined
-  const mended = escaped && parseJson(utf8.decode(escaped))
+  const mended = allowsControls ? parseJson(escapeControls(text)) : undefined
   if (mended !== undefined) return mended
   const { line, column, why } = faultOfJson(text, allowsControls)
   const [what, remedy] = faults[why]

@@ -15,22 +15,10 @@ export function decodeUnnamed(bytes: Buffer): string {
   return decode(bytes) ?? decode(bytes, 'gbk') ?? bytes.toString('latin1')
 }
 
-const [percent] = Buffer.from('%')
-const digits = new Map(Array.from('0123456789abcdefABCDEF', digit => [digit.charCodeAt(0), Number.parseInt(digit, 16)]))
-
 /** Decodes the escapes of percent-encoded bytes (RFC 3986, section 2.1). A malformed escape stays as it is written. */
 export function unescapeBytes(source: Buffer): Buffer {
-  const bytes = Buffer.allocUnsafe(source.length)
-  let length = 0
-  for (let at = 0; at < source.length; at++) {
-    const byte = source[at] ?? 0
-    const high = byte === percent ? digits.get(source[at + 1] ?? 0) : undefined
-    const low = high === undefined ? undefined : digits.get(source[at + 2] ?? 0)
-    const isEscape = high !== undefined && low !== undefined
-    bytes[length++] = isEscape ? 16 * high + low : byte
-    if (isEscape) at += 2
-  }
-  return bytes.subarray(0, length)
+  const unescape = (run: string): string => Buffer.from(run.replaceAll('%', ''), 'hex').toString('latin1')
+  return Buffer.from(source.toString('latin1').replace(/(?:%[\da-f]{2}){1,1000}/gi, unescape), 'latin1')
 }
 
 /**
@@ -43,11 +31,9 @@ export function parsePairs(source: Buffer, charset: string): URLSearchParams | u
   if (charset === 'utf-8') return isUtf8(unescapeBytes(source)) ? new URLSearchParams(source.toString()) : undefined
   try {
     const decoder = new TextDecoder(charset, { fatal: true })
-    const read = (part: string): string => decoder.decode(unescapeBytes(Buffer.from(part.replaceAll('+', ' '), 'latin1')))
-    return new URLSearchParams(source.toString('latin1').split('&').filter(Boolean).map((piece): [string, string] => {
-      const equals = `${piece}=`.indexOf('=')
-      return [read(piece.slice(0, equals)), read(piece.slice(equals + 1))]
-    }))
+    const toUtf8 = (part: string): string => encodeURIComponent(decoder.decode(unescapeBytes(Buffer.from(part.replaceAll('+', ' '), 'latin1'))))
+    // Each value, and each name.
+    return new URLSearchParams(source.toString('latin1').replace(/(?<==)[^&]+|[^&=]+/g, toUtf8))
   } catch {
     return undefined
   }
@@ -59,14 +45,11 @@ export function decodeHeader(value: string): string {
   const joined = value.replace(/(\?=)\s{1,100}(?==\?)/g, '$1')
   const word = /=\?([\w-]{1,40})(?:\*[\w-]{0,40})?\?([bq])\?([^?]*)\?=/gi
   const bytes = joined.replace(word, (whole, charset: string, encoding: string, text: string) => {
-    const isBase64 = encoding.toLowerCase() === 'b'
-    const decoded = decode(isBase64 ? Buffer.from(text, 'base64') : unescapeQ(text), charset)
+    // The encoding "Q" (section 4.2) is percent-encoding with other characters.
+    const escaped = text.replaceAll('%', '%25').replaceAll('=', '%').replaceAll('_', ' ')
+    const encoded = encoding.toLowerCase() === 'b' ? Buffer.from(text, 'base64') : unescapeBytes(Buffer.from(escaped, 'latin1'))
+    const decoded = decode(encoded, charset)
     return decoded === undefined ? whole : Buffer.from(decoded).toString('latin1')
   })
   return decodeUnnamed(Buffer.from(bytes, 'latin1'))
-}
-
-/** Decodes the encoding "Q" (RFC 2047, section 4.2). */
-function unescapeQ(text: string): Buffer {
-  return unescapeBytes(Buffer.from(text.replaceAll('%', '=25').replaceAll('=', '%').replaceAll('_', ' '), 'latin1'))
 }

@@ -43,35 +43,19 @@ export function excessOfJson(bytes: Buffer, most = maxValues): string | undefine
   }
 }
 
-const escapes = Array.from({ length: space }, (_, byte) => Array.from(Buffer.from(`\\u${byte.toString(16).padStart(4, '0')}`)))
-
 /**
- * Escapes raw control characters within the strings of JSON, which scripts leave there that put a text between quotes. Takes linear time,
- * and at most six times the memory of the source.
+ * Escapes raw control characters within the strings of JSON, which scripts leave there that put a text between quotes.
  *
- * @returns `undefined` if there are none
+ * @returns the same text if there are none
  */
-export function escapeControls(source: Buffer): Buffer | undefined {
-  const controls = source.reduce((count, byte) => byte < space ? count + 1 : count, 0)
-  const escaped = Buffer.allocUnsafe(source.length + 5 * controls)
-  let length = 0
+export function escapeControls(source: string): string {
   let isString = false
-  let isChanged = false
-  for (let at = 0; at < source.length; at++) {
-    const byte = source[at] ?? 0
-    if (isString && byte < space) {
-      for (const each of escapes[byte] ?? []) escaped[length++] = each
-      isChanged = true
-      continue
-    }
-    if (byte === quote) isString = !isString
-    escaped[length++] = byte
-    if (!isString || byte !== backslash) continue
+  return source.replace(/\\[^\0-\x1f]|["\\\0-\x1f]/g, token => {
+    if (token === '"') isString = !isString
+    if (!isString || token.length > 1 || token === '"') return token
     // A backslash before a raw line break is one of the text: it cannot begin an escape.
-    if ((source[at + 1] ?? 0) < space) escaped[length++] = backslash
-    else escaped[length++] = source[++at] ?? 0
-  }
-  return isChanged ? escaped.subarray(0, length) : undefined
+    return token === '\\' ? '\\\\' : `\\u${token.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
 }
 
 /** Where a text stops being JSON, counted from 1, and why. */
@@ -97,16 +81,15 @@ export function faultOfJson(text: string, allowsControls: boolean): JsonFault {
     for (let previous = ''; at < text.length; at++) {
       const char = text[at] ?? ''
       if (' \t\r\n'.includes(char)) continue
-      const token = /[\w.+-]/.test(char) ? 'w' : char
-      if (!followers.get(previous)?.includes(token)) {
-        const isBare = '[{,:'.includes(previous) && /[\w'\\]/.test(char)
-        return previous === '"' ? 'escape' : isBare && (previous !== '' || char === '\'') ? 'quotes' : 'other'
-      }
       const start = at
-      if (token === 'w') {
-        while (/[\w.+-]/.test(text[at + 1] ?? '')) at++
-        if (parseJson(text.slice(start, at + 1)) === undefined) return (at = start, previous === '' ? 'other' : 'quotes')
-      } else if (token === '"') {
+      while (/[\w.+-]{2}/.test(text.slice(at, at + 2))) at++
+      const token = /[\w.+-]/.test(char) && parseJson(text.slice(start, at + 1)) !== undefined ? 'w' : char
+      if (!followers.get(previous)?.includes(token)) {
+        at = start
+        if (previous === '"') return 'escape'
+        return char === '\'' || (/[[{,:]/.test(previous) && /[\w\\]/.test(char)) ? 'quotes' : 'other'
+      }
+      if (token === '"') {
         for (at++; text[at] !== '"'; at++) {
           const inner = text[at]
           if (inner === undefined) return 'end'
@@ -119,10 +102,6 @@ export function faultOfJson(text: string, allowsControls: boolean): JsonFault {
     return 'end'
   }
   const why = findWhy()
-  let [line, start] = [1, 0]
-  for (let end = text.indexOf('\n'); end >= 0 && end < at; end = text.indexOf('\n', start)) {
-    line++
-    start = end + 1
-  }
-  return { line, column: at - start + 1, why }
+  const before = text.slice(0, at)
+  return { line: before.replace(/[^\n]+/g, '').length + 1, column: at - before.lastIndexOf('\n'), why }
 }
