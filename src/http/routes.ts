@@ -159,6 +159,10 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
   }))
 
   return async context => {
+    if (!await takeTurn(context)) {
+      context.respond = false
+      return
+    }
     const started = performance.now()
     const exchange = toExchange(context, options)
     const { request, response, address } = exchange
@@ -204,11 +208,29 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
     else respond(context, answer)
     if (request.complete) request.resume()
     else discardBody(request)
-    // If the client disconnects, a pipelined response that waits for an earlier one has no socket and never emits `close`.
-    if (!response.socket) leave?.()
     observer.answered(path, route?.method, response.statusCode)
     logRequest(options, exchange, { path, route, error, log: answer === 'sent' ? undefined : answer.log, duration: performance.now() - started })
   }
+}
+
+/**
+ * Waits until the earlier answers of the connection have left. So the requests that a client sends ahead are handled one after the other
+ * (RFC 9112, section 9.3.2), and not while answers pile up that it does not read.
+ *
+ * @returns whether the client is still there
+ */
+async function takeTurn({ req, res }: Context): Promise<boolean> {
+  if (res.socket) return true
+  // Node.js would go on to read requests, because only answers that are written make it stop.
+  req.socket.pause()
+  await new Promise<void>(resolve => {
+    res.once('socket', () => resolve())
+    // A body that another plugin has read to its end closes its request, too.
+    req.once('close', () => req.socket.destroyed && resolve())
+  })
+  req.socket.resume()
+  // Without a socket, an answer would never emit `close`.
+  return !!res.socket
 }
 
 /** The caller of a request without a key. */

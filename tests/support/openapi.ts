@@ -51,6 +51,8 @@ export function watchAnswers(app: Context): void {
   app.inject(['server'], ({ server }) => {
     const watch: Parameters<typeof server.all>[1] = async (context, next) => {
       await next()
+      // Its client went away: there is no answer.
+      if (context.respond === false && context.req.socket.destroyed) return
       const { method, status, response } = context
       const body: unknown = context.body
       const headers = new Map(Object.entries(response.headers).map(([name, value]) => [name, String(value)]))

@@ -184,7 +184,23 @@ describe('a connection', () => {
     assertFailure(await wire.answer(), 400)
     assert.equal((await wire.answer()).status, 200)
     assertFailure(await wire.answer(), 400)
-    assert.deepEqual(texts().sort(), ['one', 'two'])
+    assert.deepEqual(texts(), ['one', 'two'])
+  })
+
+  test('handles no request before the answers to its earlier ones have left, and none of a client that went away', async () => {
+    const logged = (request: string): number => relay.logs.filter(line => line.includes(request)).length
+    const [sent, probed] = [logged('POST /webhook'), logged('GET /healthz')]
+    relay.simulator.fault({ fault: { kind: 'late', ms: 500 } })
+    const wire = await Wire.open(relay.url)
+    const probe = 'GET /healthz HTTP/1.1\r\nHost: relay\r\n\r\n'
+    wire.send([...head, 'Content-Length: 33'], `{"group_id":"123456","msg":"one"}${probe.repeat(20)}`)
+    await relay.simulator.until(({ ledger }) => ledger.length === 1)
+    assert.equal((await relay.request('/targets')).status, 200)
+    assert.equal(logged('GET /healthz'), probed)
+    wire.socket.destroy()
+    await until('the first is done', () => logged('POST /webhook') > sent)
+    assert.equal((await relay.request('/targets')).status, 200)
+    assert(logged('GET /healthz') - probed <= 1, 'the one whose turn it was')
   })
 
   test('may ask whether to go on', async () => {
