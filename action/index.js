@@ -28,7 +28,6 @@ function parseJson(text) {
   }
 }
 var [space = 0, quote = 0, backslash, comma, openArray, closeArray, openObject, closeObject] = Buffer.from(' "\\,[]{}');
-var escapes = Array.from({ length: space }, (_, byte) => Array.from(Buffer.from(`\\u${byte.toString(16).padStart(4, "0")}`)));
 
 // src/lib/retry-after.ts
 function readRetryAfter(text) {

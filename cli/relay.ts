@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { version } from '../package.json'
 import { makeBody } from './body'
 import { fieldsOf, objectsIn as listOf, type JsonObject as Fields } from '../src/lib/shape'
-import { distanceOf } from '../src/lib/words'
+import { isNear } from '../src/lib/words'
 import { call, exits, idsOf, judge, judgeParts, judgePart, parseServer, printable, send, UsageError, type Answer, type Outcome, type Result, type Server } from './client'
 
 const help = `Usage:
@@ -112,7 +112,7 @@ async function run(): Promise<Outcome> {
 
 function whyUnknown(command: string | undefined): string {
   if (command === undefined) return 'the commands are send, status and tail: '
-  const meant = commands.find(each => distanceOf(each, command.toLowerCase().slice(0, 20)) <= 2)
+  const meant = commands.find(each => isNear(each, command.toLowerCase().slice(0, 20), 2))
   return `there is no command ${JSON.stringify(command)}: ${meant === undefined ? 'the commands are send, status and tail, ' : `did you mean relay ${meant}? Otherwise `}`
 }
 

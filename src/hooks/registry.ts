@@ -1,5 +1,5 @@
 import { RelayError } from '../errors'
-import { distanceOf } from '../lib/words'
+import { isNear } from '../lib/words'
 import { digestTemplate } from './digest'
 import type { Source } from './source'
 import { sources } from './sources'
@@ -19,9 +19,8 @@ export class Sources {
 
   /** The source whose name was probably meant: one letter away, or two from six letters on. */
   nearest(name: string): string | undefined {
-    const most = name.length < 6 ? 1 : 2
-    const all = this.names().map(known => ({ known, letters: distanceOf(name.toLowerCase(), known) }))
-    return all.filter(({ letters }) => letters <= most).sort((a, b) => a.letters - b.letters)[0]?.known
+    const isOff = (letters: number) => (known: string): boolean => isNear(name.toLowerCase(), known, letters)
+    return this.names().find(isOff(1)) ?? this.names().find(isOff(name.length < 6 ? 1 : 2))
   }
 
   /**

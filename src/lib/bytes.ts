@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
 
 /** Decodes bytes strictly, without a byte order mark; `undefined` for an unknown charset, and for bytes that are not text in it. */
@@ -27,8 +26,6 @@ export function unescapeBytes(source: Buffer): Buffer {
  * @returns `undefined` for an unknown charset, and if a name or value is not text in it
  */
 export function parsePairs(source: Buffer, charset: string): URLSearchParams | undefined {
-  // The parser of Node.js is ten times as fast, but it replaces what is not UTF-8.
-  if (charset === 'utf-8') return isUtf8(unescapeBytes(source)) ? new URLSearchParams(source.toString()) : undefined
   try {
     const decoder = new TextDecoder(charset, { fatal: true })
     const toUtf8 = (part: string): string => encodeURIComponent(decoder.decode(unescapeBytes(Buffer.from(part.replaceAll('+', ' '), 'latin1'))))

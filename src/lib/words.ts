@@ -52,17 +52,12 @@ export function readValue<V, T>(name: string, value: V, parse: (value: NonNullab
   return parsed
 }
 
-/** The number of letters to insert, remove or replace that makes one word of another (Levenshtein). For short words only. */
-export function distanceOf(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (const [line, letter] of Array.from(a).entries()) {
-    const next = [line + 1]
-    for (const [index, above] of row.slice(1).entries()) {
-      next.push(Math.min(above + 1, (next[index] ?? 0) + 1, (row[index] ?? 0) + (letter === b[index] ? 0 : 1)))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
+/** Whether so few letters that are inserted, removed or replaced make one word of another. For one or two letters only. */
+export function isNear(one: string, other: string, letters: number): boolean {
+  let at = 0
+  while (at < one.length && one[at] === other[at]) at++
+  if (at === one.length && at === other.length) return true
+  return letters > 0 && [[1, 0], [0, 1], [1, 1]].some(([x = 0, y = 0]) => isNear(one.slice(at + x), other.slice(at + y), letters - 1))
 }
 
 /**
