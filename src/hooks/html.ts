@@ -56,21 +56,23 @@ export const named: ShowLink = (name, target, keep) => {
   return url === decodeEntities(text) ? keep(url) : linked(text, url && keep(url))
 }
 
-/** The entities of the characters 161 to 255, in this order. */
-const latin = 'iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml'
-const entities: ReadonlyMap<string, string> = new Map([
-  ...latin.split(' ').map((name, index) => [name, String.fromCharCode(161 + index)] as const),
-  ...Object.entries({
-    lt: '<', gt: '>', amp: '&', quot: '"', apos: '\'', nbsp: ' ', ensp: ' ', emsp: ' ', thinsp: ' ', ndash: '–', mdash: '—', hellip: '…', bull: '•',
-    lsquo: '‘', rsquo: '’', sbquo: '‚', ldquo: '“', rdquo: '”', bdquo: '„', lsaquo: '‹', rsaquo: '›', euro: '€', trade: '™', permil: '‰',
-    larr: '←', uarr: '↑', rarr: '→', darr: '↓', harr: '↔', rArr: '⇒', minus: '−', ne: '≠', le: '≤', ge: '≥', asymp: '≈', infin: '∞', check: '✓', cross: '✗',
-  }),
+/** Names of characters, each followed by its character. */
+const entities = new Map(`nbsp\u00a0 ensp\u2002 emsp\u2003 thinsp\u2009
+  lt< gt> amp& quot" apos' ndash– mdash— hellip… bull• middot· lsquo‘ rsquo’ sbquo‚ ldquo“ rdquo” bdquo„ lsaquo‹ rsaquo› laquo«
+  raquo» euro€ pound£ yen¥ cent¢ sect§ para¶ copy© reg® trade™ deg° plusmn± microµ times× divide÷ frac12½ frac14¼ frac34¾ sup2²
+  sup3³ permil‰ iexcl¡ iquest¿ szligß aeligæ AEligÆ oslashø OslashØ larr← uarr↑ rarr→ darr↓ harr↔ rArr⇒ minus− ne≠ le≤ ge≥ asymp≈
+  infin∞ check✓ cross✗`
+  .split(/[ \n]+/).map(each => [each.slice(0, -1), each.slice(-1).replace(/\s/, ' ')]))
+/** The ends of the names of letters with accents, such as `eacute`. */
+const accents = new Map([
+  ['grave', '\u0300'], ['acute', '\u0301'], ['circ', '\u0302'], ['tilde', '\u0303'], ['uml', '\u0308'], ['ring', '\u030a'], ['cedil', '\u0327'],
 ])
 
 /** Decodes entities, each once: `&amp;lt;` becomes `&lt;`. */
 export function decodeEntities(text: string): string {
   return text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]{2,8}\d{0,2}));/gi, (all, decimal?: string, hex?: string, name?: string) => {
-    if (name !== undefined) return entities.get(name) ?? all
+    const accent = accents.get(name?.slice(1) ?? '')
+    if (name !== undefined) return entities.get(name) ?? (accent === undefined ? all : (name.charAt(0) + accent).normalize())
     const code = decimal === undefined ? parseInt(hex ?? '', 16) : Number(decimal)
     // Not the control characters below the tabulator, which are placeholders.
     return code < 9 || code > 0x10ffff ? all : code === 160 ? ' ' : String.fromCodePoint(code)

@@ -15,14 +15,15 @@ const links = [
 const severities = ['severity', 'level', 'status', 'state', 'type']
 
 /** Fields that say how to deliver, and those for machines, in small letters and without `_` and `-`. */
-const controls: ReadonlySet<string> = new Set(`actions appid apptoken archive async attachmentbase64 attachments attachmenttype autocopy
-  automaticallycopy avatar avatarurl badge cache call callback callbackurl channel chatid ciphertext contenttype copy date delay delete
-  notificationid number recipients
-  devicekeys disablenotification disablewebpagepreview email encoding encrypted entities expire extras filename firebase format group groupid
-  html htmlcontent icon iconemoji iconurl id isarchive iv linkpreviewoptions markdown messageid messagethreadid messagetype monospace msgtype noip notificationid number openid
-  option parsemode phonenumber priority protectcontent recipients rendermode replymarkup reportingcontroller reportinginstance retry sequenceid short sign
-  signatureversion signingcerturl sound spt sptlist tag tags target template time timestamp to topic topicarn topicids ttl uids unsubscribeurl urltitle userid username uuid verifypay verifypaytype volume
-  webhook`.split(/\s+/))
+const controls = new Set(`
+  actions appid archive async attachmentbase64 attachments attachmenttype autocopy automaticallycopy avatar avatarurl badge cache call
+  callback callbackurl channel chatid ciphertext contenttype copy date delay delete devicekeys disablenotification
+  disablewebpagepreview email encoding encrypted entities expire extras filename firebase format group groupid html htmlcontent icon
+  iconemoji iconurl id isarchive iv linkpreviewoptions markdown messageid messagethreadid messagetype monospace msgtype noip
+  notificationid number openid option parsemode phonenumber priority protectcontent recipients rendermode replymarkup
+  reportingcontroller reportinginstance retry sequenceid short sign signatureversion signingcerturl sound spt sptlist tag tags target
+  template time timestamp to topic topicarn topicids ttl uids unsubscribeurl urltitle userid username uuid verifypay verifypaytype
+  volume webhook`.trim().split(/\s+/))
 
 /** Values that name a kind of markup, and random ones, such as the key of a user. */
 const saysNothing = /^(?:markdown|md|html|text|txt|plain|json|note|link|image)$|^(?=\D{0,100}\d)[A-Za-z\d]{28,}$/i
@@ -32,9 +33,11 @@ const maxActions = 4000
 /** The most tags that are read. */
 const maxTags = 20
 
-/** The lengths of values that are looked for in the text, in UTF-16 units: a shorter one may be there by chance. */
+/** The shortest value that is looked for in the text, in UTF-16 units: a shorter one may be there by chance. */
 const minRepeated = 12
-const maxRepeated = 200
+/** The most fields that are looked at, and how much of the text. */
+const maxFields = 2000
+const maxSaid = 4000
 
 /** The headers of ntfy, in UTF-8 or encoded by RFC 2047, as fields. */
 export function fieldsOfHeaders(headers: IncomingHttpHeaders): JsonObject {
@@ -88,8 +91,9 @@ export function severityOf(fields: JsonObject, headers: JsonObject): [name: stri
   }
   const color = markOfColor(fields.color)
   if (color !== '') return ['color', color]
-  const isNtfy = 'topic' in fields || headers.priority !== ''
-  return ['priority', isNtfy ? markOfPriority(fields.priority, 4, 5) : 'user' in fields ? markOfPriority(fields.priority, 1, 2) : markOfPriority(fields.priority, 8, 10)]
+  // The scales of ntfy, Pushover and Gotify.
+  const [high, highest] = 'topic' in fields || headers.priority !== '' ? [4, 5] as const : 'user' in fields ? [1, 2] as const : [8, 10] as const
+  return ['priority', markOfPriority(fields.priority, high, highest)]
 }
 
 /** The tags of ntfy that are no emoji: its apps list them below the message. */
@@ -114,11 +118,12 @@ function tagsOf(tags: unknown): string[] {
  * @param said what the message says; a value in it is not repeated
  */
 export function othersOf(payload: JsonObject, used: ReadonlySet<string>, said: string): JsonObject {
-  return Object.fromEntries(Object.entries(payload).filter(([key, value]) => {
+  const start = said.slice(0, maxSaid)
+  return Object.fromEntries(Object.entries(payload).slice(0, maxFields).filter(([key, value]) => {
     const name = key.toLowerCase()
     if (used.has(name) || controls.has(name.replace(/[_-]/g, ''))) return false
     if (typeof value !== 'string') return true
-    return !saysNothing.test(value.slice(0, 200)) && (value.length < minRepeated || value.length > maxRepeated || !said.includes(value))
+    return !saysNothing.test(value.slice(0, 200)) && (value.length < minRepeated || !start.includes(value))
   }))
 }
 

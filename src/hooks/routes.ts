@@ -11,7 +11,7 @@ import { matchesGlob, readList } from '../lib/words'
 import { printable } from '../lib/log'
 import { parseDestinations } from '../message/target'
 import type { Content, Destinations, Item, TargetNames } from '../message/model'
-import { isKeyField, pattern, readAddress, textsInPath } from './address'
+import { isKeyField, pattern, readAddress, textsInPath, type HookAddress } from './address'
 import { hookCredentialsOf, keysInBody, parseHook } from './body'
 import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
@@ -104,8 +104,9 @@ class Hooks {
 
   async handle(exchange: Exchange): Promise<Answer> {
     try {
-      const source = await this.find(exchange)
-      const [answer, asked] = await this.accept(exchange, source)
+      const address = readAddress(exchange, this.options.sources)
+      const source = await this.find(exchange, address)
+      const [answer, asked] = await this.accept(exchange, address, source)
       if (!source.shape || 'dry_run' in answer.data) return answer
       return { ...source.shape.success(asked, answer.data), log: answer.log, headers: answer.headers }
     } catch (thrown) {
@@ -121,10 +122,9 @@ class Hooks {
     return { ...answer, headers: error.headers }
   }
 
-  private async accept(exchange: Exchange, source: Source): Promise<[Success, Asked]> {
+  private async accept(exchange: Exchange, address: HookAddress, source: Source): Promise<[Success, Asked]> {
     const { query } = exchange
     const { access, sender, names, limits } = this.options
-    const address = readAddress(exchange, this.options.sources)
     const texts = textsInPath(address, text => access.knows(text))
     const targets = exchange.params.targets ?? await this.topicOf(exchange, source)
     const destinations = parseDestinations(targets, {}, names)
@@ -173,17 +173,16 @@ class Hooks {
   }
 
   /** @throws RelayError `not-found`, `method-not-allowed` */
-  private async find(exchange: Exchange): Promise<Source> {
-    const { source: name = '' } = exchange.params
+  private async find({ params, request }: Exchange, { door, source, segments }: HookAddress): Promise<Source> {
+    const { source: name = '' } = params
     const { sources, templates } = this.options
-    const { door, source, segments } = readAddress(exchange, sources)
     const isOwn = !source && name !== digestTemplate && await templates.has(name)
     if (!source && !isOwn) demandNewName(name, sources)
     if (segments.length > 0 && !door?.takesTail) {
       throw new RelayError('not-found', `the address goes on behind the target: it is /hooks/${name}/<target>, and several targets have commas between them`)
     }
     if (source) return source
-    if (exchange.request.method === 'GET') throw new RelayError('method-not-allowed', 'use POST, PUT', { headers: { allow: 'POST, PUT' } })
+    if (request.method === 'GET') throw new RelayError('method-not-allowed', 'use POST, PUT', { headers: { allow: 'POST, PUT' } })
     return isOwn ? ownSource(name) : genericSource(name)
   }
 

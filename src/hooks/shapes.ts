@@ -62,45 +62,41 @@ export const feishuShape: Shape = {
   failure: ({ status, message }) => json(status, { code: status, msg: message, data: {}, StatusCode: status, StatusMessage: message }),
 }
 
-/** The fields by which clients of push services tell a success, besides those of the envelope. Each client ignores the others. */
-function acceptance({ chat, tail, targets }: Asked): object {
-  const now = Date.now()
-  const time = Math.floor(now / 1000)
-  const chatId = Number(chat)
-  return {
-    // Telegram. The message does not exist, but clients parse the numbers.
-    ok: true, result: { message_id: time, date: time, chat: { id: Number.isSafeInteger(chatId) ? chatId : 0, type: 'group' } },
-    // ntfy has texts as IDs, Gotify has numbers.
-    id: /(?:^|\/)message$/.test(tail) ? now : now.toString(36), time, event: 'message', topic: targets, message: 'success',
-    // Pushover, Server酱, WeCom, iGot, Synology Chat.
-    status: 1, errno: 0, errcode: 0, errmsg: 'ok', ret: 0, success: true,
-    // PushDeer. Its clients take a field `error` for a failure.
-    content: { result: ['{"success":"ok"}'] },
-  }
-}
-
-/** The same for a failure. */
-function refusal({ status, message }: RelayError): object {
-  return {
-    ok: false, error_code: status, description: message, message, errno: status, errcode: status, errmsg: message, success: false,
-    errorCode: status, errorDescription: message, content: { result: [] },
-  }
-}
-
-/** The envelope, with the fields that clients of push services expect beside it. */
-export const messageShape: Shape = {
-  success: (asked, data) => json(200, { code: 0, msg: 'ok', data, ...acceptance(asked) }),
-  failure: error => json(error.status, { ...error.envelope, ...refusal(error) }),
-}
-
 /** The code of a success, by the path that the client appends: WxPusher, PushDeer and Server酱. Those of Bark and PushPlus expect 200. */
 function codeOf(tail: string): number {
   if (tail.startsWith('api/send/message')) return 1000
   return /(?:^|\/)message\/push$|\.send$/.test(tail) ? 0 : 200
 }
 
-/** The same for clients that expect a code of their service, and a text in `error`. */
-export const pushShape: Shape = {
-  success: (asked, data) => json(200, { code: codeOf(asked.tail), msg: 'ok', data: { ...data, errno: 0 }, ...acceptance(asked) }),
-  failure: error => json(error.status, { ...error.envelope, ...refusal(error), error: error.message }),
+/**
+ * The envelope, with the fields beside it by which clients of push services tell a success or a failure. Each client ignores the others.
+ *
+ * @param isPush for clients that expect a code of their service, and a text in `error`
+ */
+function envelopeShape(isPush: boolean): Shape {
+  return {
+    success({ chat, tail, targets }, data) {
+      const now = Date.now()
+      const time = Math.floor(now / 1000)
+      const chatId = Number(chat)
+      return json(200, {
+        code: isPush ? codeOf(tail) : 0, msg: 'ok', data: isPush ? { ...data, errno: 0 } : data,
+        // Telegram. The message does not exist, but clients parse the numbers.
+        ok: true, result: { message_id: time, date: time, chat: { id: Number.isSafeInteger(chatId) ? chatId : 0, type: 'group' } },
+        // ntfy has texts as IDs, Gotify has numbers.
+        id: /(?:^|\/)message$/.test(tail) ? now : now.toString(36), time, event: 'message', topic: targets, message: 'success',
+        // Pushover, Server酱, WeCom, iGot, Synology Chat.
+        status: 1, errno: 0, errcode: 0, errmsg: 'ok', ret: 0, success: true,
+        // PushDeer. Its clients take a field `error` for a failure.
+        content: { result: ['{"success":"ok"}'] },
+      })
+    },
+    failure: ({ status, message, envelope }) => json(status, {
+      ...envelope, ok: false, error_code: status, description: message, message, errno: status, errcode: status, errmsg: message,
+      success: false, errorCode: status, errorDescription: message, content: { result: [] }, ...isPush && { error: message },
+    }),
+  }
 }
+
+export const messageShape = envelopeShape(false)
+export const pushShape = envelopeShape(true)
