@@ -7,7 +7,7 @@ import type { Source } from './source'
 /** Matches doubled slashes, too, and an address that ends early, which gets a helpful error. */
 export const pattern = '(/+)hooks(/+|$):source([^/]*)(/*):targets([^/]*)(/*):tail(.*)'
 
-const keyField = /^(?:key|api_?key|access_?token|token|app_?token|device_?keys?|push_?key|spt|auth)$|^\//i
+const keyField = /^(?:key|api_?key|access_?token|token|app_?token|device_?keys?|push_?key|spt(?:list)?|auth)$|^\//i
 
 /**
  * Whether a field or a parameter holds a key in the protocol of some client. A parameter that begins like a path was appended, and may

@@ -27,6 +27,11 @@ const ownParameters = [
 /** The parameters with the key that every source has. */
 const relayKeys = ['key', 'access_token']
 
+/** Whether a form begins with JSON that is not escaped. */
+function hasPayload(form: Buffer): boolean {
+  return form.toString('latin1', 0, 9) === 'payload={'
+}
+
 /** Fields whose JSON is the payload, if a form has no other field. */
 const wrappers: ReadonlySet<string> = new Set(['payload', 'payload_json', 'data'])
 
@@ -62,13 +67,15 @@ export async function keysInBody(exchange: Exchange, raw: Buffer, { textFields }
 }
 
 /**
- * Escapes what 青龙 (`sample/notify.js` of whyour/qinglong, `pushDeerNotify`) leaves as it is in its form for PushDeer: an `&`, behind which
- * no field of PushDeer begins, and, beside blanks that are escaped as `%20` or not at all, a `+`.
+ * Escapes what 青龙 (`sample/notify.js` of whyour/qinglong) leaves as it is in its forms for PushDeer (`pushDeerNotify`), and for Synology
+ * Chat, whose field is JSON (`chatNotify`): an `&`, behind which no field begins, and, beside blanks that are escaped as `%20` or not at
+ * all, a `+`.
  */
-function mendPushDeer(form: Buffer): Buffer {
+function mendForm(form: Buffer): Buffer {
   const text = form.toString('latin1')
-  if (!/(?:^|&)pushkey=/.test(text)) return form
-  const mended = text.replace(/&(?!(?:pushkey|text|desp|type)=)([^&]*)/g, (_whole, rest: string) => `%26${rest.replaceAll('=', '%3D')}`)
+  const isJson = hasPayload(form)
+  if (!isJson && !/(?:^|&)pushkey=/.test(text)) return form
+  const mended = text.replace(isJson ? /&([^&]*)/g : /&(?!(?:pushkey|text|desp|type)=)([^&]*)/g, (_whole, rest: string) => `%26${rest.replaceAll('=', '%3D')}`)
   return Buffer.from(/%20| /.test(mended) ? mended.replaceAll('+', '%2B') : mended, 'latin1')
 }
 
@@ -84,9 +91,10 @@ async function parsePayload(
   if (textFields && raw.length === 0) return {}
   const looksLikeJson = looksLikeObject(raw)
   if (/^\s*multipart\/form-data/i.test(type) && !looksLikeJson) return unwrap(await readMultipart(raw, type))
-  const isForm = /^\s*application\/x-www-form-urlencoded/i.test(type)
+  // `sample/notify.py` of 青龙 (`chat`) declares nothing.
+  const isForm = /^\s*application\/x-www-form-urlencoded/i.test(type) || hasPayload(raw)
   if (isForm && !looksLikeJson && raw.includes('=')) {
-    const given = parseFields(textFields ? mendPushDeer(raw) : raw, type, exchange.query)
+    const given = parseFields(mendForm(raw), type, exchange.query)
     const form = unwrap(given)
     // curl declares every body a form, even `disk=95%`.
     const isOne = !textFields || textFields.some(name => name in form || query.has(name)) || Object.keys(form).some(isKeyField)

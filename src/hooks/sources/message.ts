@@ -33,7 +33,16 @@ export const message: Source = {
 }
 
 /** The source `message` for clients that expect a code of their service. */
-export const push: Source = { ...message, name: 'push', shape: pushShape }
+export const push: Source = {
+  ...message,
+  name: 'push',
+  shape: pushShape,
+  read(request) {
+    const { view, ...event } = readMessage(request)
+    // Such clients put whatever is to be seen into the text, and users, devices and sounds beside it.
+    return { ...event, view: { ...view, fields: view.text === '' ? view.fields : '' } }
+  },
+}
 
 /**
  * Reads a message.
@@ -67,7 +76,8 @@ export function readMessage(request: HookRequest, given?: string): HookEvent {
   const [subtitle] = take(['subtitle'])
   const attachments = objects(payload.attachments).map(readAttachment).filter(({ name, picture }) => joinLines(name, picture) !== '')
   if (joinLines(title, subtitle, text) === '' && attachments.length === 0) {
-    const list = renderPlainly(payload)
+    // A client that sends an empty text has nothing to say but what is neither for its service nor empty.
+    const list = renderPlainly(texts.some(name => name in body) ? othersOf(payload, used, '') : payload)
     if (list === '') throw new RelayError('bad-request', 'there is no text: send it as message, text, msg, content or body; title is optional')
     return { name: 'message', view: { mark: '', title, subtitle, text, fields: list, links: [], attachments } }
   }

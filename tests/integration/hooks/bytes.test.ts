@@ -21,6 +21,8 @@ describe('JSON with raw control characters in its strings is read', () => {
   const cases: [what: string, path: string, body: string | FormData, headers: Record<string, string> | undefined, text: string][] = [
     // `sample/notify.js` (chatNotify) and `sample/notify.py` (chat) of whyour/qinglong.
     ['in the form of 青龙', 'slack', `payload=${slack}`, form, '标题\n账号1：签到成功'],
+    ['in the form of 青龙 with signs of forms', 'slack', `payload={"text":"签到 & 1+1\n${encodeURI('5%折扣 & x=1')}"}`, form, '签到 & 1+1\n5%折扣 & x=1'],
+    ['in the form of 青龙 without a type', 'push', 'payload={"text": "A & 5%\\u6298\n"}', { 'content-type': '' }, 'A & 5%折'],
     ['in an escaped form', 'slack', `payload=${encodeURIComponent(slack)}`, form, '标题\n账号1：签到成功'],
     // `.github/workflows/develop-slack-notify.sh` of Matroskin94/vite-slack-integration.
     ['in a block', 'slack', '{\n  "blocks": [\n    {"type": "section", "text": {"type": "mrkdwn", "text": "a\r\nb"}}\n  ]\n}', json, 'a\nb'],

@@ -73,6 +73,7 @@ const clients: Record<string, [what: string, path: string, call: Call, said: str
     ['has the key in the path of a SendKey', `/hooks/push/ops/${key}.send`, { form: { title: 't', desp: 'm' } }, 't\nm'],
     ['has token', '/hooks/push/ops/send', { json: { token: key, title: 't', content: 'm' } }, 't\nm'],
     ['has appToken', '/hooks/push/ops/api/send/message', { json: { appToken: key, content: 'm', uids: [] } }, 'm'],
+    ['has sptList', '/hooks/push/ops/api/send/message/simple-push', { json: { sptList: ['SPT_a', key], content: 'm', summary: 't' } }, 't\nm'],
   ],
   // Sources: caronc/apprise, plugins/NotifyMattermost.py; netdata, src/health/notifications/alarm-notify.sh.in
   'of Slack, Mattermost or Discord': [
@@ -152,7 +153,7 @@ describe('a 200 is a success, and a failure is a failure, for', () => {
       const { status, text } = await call(`/hooks/push/ops/${tail}`, { ...sent, headers })
       assert.equal(status, 200, text)
       assert(isSuccess(reader(text)), text)
-      const empty: Call = { ...sent, headers, ...sent.form && { form: {} }, ...sent.json && { json: {} }, ...sent.body !== undefined && { body: ' ' } }
+      const empty: Call = { ...sent, headers, ...sent.form && { form: {} }, ...sent.json && { json: { chat_id: '1', text: '', parse_mode: 'HTML' } }, ...sent.body !== undefined && { body: ' ' } }
       for (const [path, refused, expected] of [
         [`ops/${tail}`, { ...sent, headers: { 'x-api-key': 'wrong' } }, 401], [`group:654321/${tail}`, { ...sent, headers }, 403],
         [`nobody/${tail}`, { ...sent, headers }, 404], [`ops/${tail.replace('&text=a', '')}`, empty, 400],

@@ -169,7 +169,7 @@ test('a text is made fit for a chat, and of the main fields where there is no ot
 
 test('the fields of a payload that nobody has described are told by their names, the telling ones first, without secrets', () => {
   assert.equal(renderPlainly({
-    id: 7, build: { number: 42, full_url: 'https://ci.example.com/42', status: 'FAILURE', scm: { culprits: ['eva', 'lena'] } }, name: 'shop', api_key: 'x', accessToken: 'y',
+    id: 7, build: { number: 42, full_url: 'https://ci.example.com/42', status: 'FAILURE', scm: { culprits: ['eva', 'lena'] } }, name: 'shop', api_key: 'x', accessToken: 'y', callback_url: 'https://example.com/key',
     steps: [{ id: 1, jobName: 'test' }, { id: 2, jobName: 'lint' }, {}], empty: [], nothing: {},
   }), 'name: shop\nbuild.full_url: https://ci.example.com/42\nbuild.status: FAILURE\nsteps: test, lint\nbuild.number: 42\nbuild.scm.culprits: eva, lena\nid: 7')
   assert.equal(renderPlainly(Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`field${index}`, index])), 2), 'field0: 0\nfield1: 1\n…')
