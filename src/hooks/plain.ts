@@ -21,7 +21,8 @@ const telling = [
 /** The last words of names whose fields tell little. */
 const dull: ReadonlySet<string> = new Set(['id', 'ids', 'uuid', 'guid', 'hash', 'sha', 'digest', 'timestamp'])
 /** The ends of names whose fields are not shown. */
-const secret = /(?:token|secret|passw(?:or)?d|pwd|signature|authorization|credentials?|(?:api|app|access|device|private|push)[-_]?key|callback_?url)$/i
+const secrets = 'token|secret|password|passwd|pwd|signature|authorization|credentials?|callback_?url'
+const secret = new RegExp(`(?:${secrets}|(?:api|app|access|device|private|push)[-_]?key)$`, 'i')
 
 /**
  * Cleans the output of a template for a chat: one kind of line break, no control characters, no marks of writing direction, no blanks at
