@@ -1,3 +1,4 @@
+import { namesSecret } from '../src/lib/words'
 import { call, type Method } from './api'
 import { isFields, listOf, numberOf, textOf, textsOf, wordsOf, type Fields } from './fields'
 
@@ -202,4 +203,21 @@ export function parsePayload(text: string): Fields | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The most fields of a template to begin with. */
+const maxFields = 10
+
+/** A template to begin with: the first fields of a payload. Empty if the payload has none that Liquid can name. */
+export function templateFor(payload: Fields): string {
+  return linesFor(payload, '').slice(0, maxFields).join('\n')
+}
+
+function linesFor(payload: Fields, path: string): string[] {
+  return Object.entries(payload).flatMap(([key, value]) => {
+    if (!/^[\p{L}_][\p{L}\p{N}_-]*$/u.test(key) || namesSecret(key)) return []
+    const name = path + key
+    if (isFields(value)) return linesFor(value, `${name}.`)
+    return typeof value === 'object' || value === '' ? [] : [`${name}: {{ ${name} }}`]
+  })
 }

@@ -1,5 +1,5 @@
 import { defineComponent, onBeforeUnmount, onMounted, reactive, shallowRef, watch, type PropType, type VNode } from 'vue'
-import { loadTemplate, parsePayload, previewTemplate, resetTemplate, saveTemplate, type Rendering, type Template } from '../admin'
+import { loadTemplate, parsePayload, previewTemplate, resetTemplate, saveTemplate, templateFor, type Rendering, type Template } from '../admin'
 import { call } from '../api'
 import { textOf } from '../fields'
 import type { Source } from '../sources'
@@ -33,7 +33,7 @@ export const TemplateEditor = defineComponent({
 
     const load = async (): Promise<void> => {
       if (props.isNew) {
-        draft.template = texts.value.integrations.newTemplate
+        draft.template ||= templateFor(parsePayload(draft.payload) ?? {}) || texts.value.integrations.newTemplate
         return
       }
       const result = await task.run(() => loadTemplate(name))
@@ -81,8 +81,8 @@ export const TemplateEditor = defineComponent({
     }
 
     onMounted(async () => {
-      await load()
       await take()
+      await load()
     })
     watch(() => props.calls, () => {
       if (draft.payload === '') void take()
@@ -138,6 +138,7 @@ export const TemplateEditor = defineComponent({
 function viewRendering(rendering: Rendering): VNode {
   const t = texts.value.integrations
   if ('skipped' in rendering) return notice('info', t.skipped(translate(rendering.skipped)))
+  if (rendering.text === '' && rendering.pictures.length === 0) return notice('info', t.skipped(translate('its template gives no text')))
   return (
     <div class="relay-bubble">
       {rendering.text && <p class="relay-said">{rendering.text}</p>}

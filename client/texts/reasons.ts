@@ -20,6 +20,7 @@ export const sentences: Readonly<Record<string, string>> = {
   'the platform cannot be reached': '无法连接到平台',
   'the connection was lost': '连接已断开',
   'the answer of the platform cannot be read': '无法读取平台的应答',
+  'its template gives no text': '模板没有输出文本',
   'only a part of it has arrived': '只送达了一部分',
   'it waited for too long': '等得太久，已换下一条途径',
   '{} cannot be sent by the adapter for {}': '该平台的适配器不能发送这种内容',

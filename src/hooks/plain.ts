@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../lib/shape'
+import { namesSecret } from '../lib/words'
 import { cut, line, textOf } from './fields'
 
 /** The most lines of the plain rendering. */
@@ -20,9 +21,6 @@ const telling = [
 ]
 /** The last words of names whose fields tell little. */
 const dull: ReadonlySet<string> = new Set(['id', 'ids', 'uuid', 'guid', 'hash', 'sha', 'digest', 'timestamp'])
-/** The ends of names whose fields are not shown. */
-const secrets = 'token|secret|password|passwd|pwd|signature|authorization|credentials?|callback_?url'
-const secret = new RegExp(`(?:${secrets}|(?:api|app|access|device|private|push)[-_]?key)$`, 'i')
 
 /**
  * Cleans the output of a template for a chat: one kind of line break, no control characters, no marks of writing direction, no blanks at
@@ -62,7 +60,7 @@ interface Field {
 function collect(object: JsonObject, path: string, depth: number, fields: Field[]): void {
   for (const [key, value] of Object.entries(object)) {
     if (fields.length >= maxFields) return
-    if (secret.test(key.slice(-maxName))) continue
+    if (namesSecret(key)) continue
     const name = path + key
     if (Array.isArray(value)) {
       const names = value.slice(0, maxElements).map(nameOf).filter(each => each !== '')

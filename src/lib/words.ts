@@ -88,3 +88,12 @@ export function divideText(text: string, most: number): string[] {
   }
   return [...parts, rest]
 }
+
+/** The ends of names of fields whose values are not shown. */
+const secrets = 'token|secret|password|passwd|pwd|signature|authorization|credentials?|callback_?url'
+const secretName = new RegExp(`(?:${secrets}|(?:api|app|access|device|private|push)[-_]?key)$`, 'i')
+
+/** Whether the field of a foreign payload is named like a secret. */
+export function namesSecret(field: string): boolean {
+  return secretName.test(field.slice(-40))
+}

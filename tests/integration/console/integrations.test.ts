@@ -130,10 +130,15 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
   test('offers a template for a source that has posted without one', async () => {
     const { relay } = stage
     const address = `${relay.url}/hooks/sonarr/ops?key=the-secret-of-the-hooks`
-    assert.equal(await post(address, { eventType: 'Download', series: { title: 'Severance' } }), 200)
+    assert.equal(await post(address, { eventType: 'Download', series: { title: 'Severance' }, apiKey: 'x' }), 200)
     await stage.play('integrations', async page => {
       await page.getByRole('link', { name: 'sonarr: write a template' }).click()
-      await page.getByLabel('Template (Liquid)').fill('{{ series.title }}: {{ eventType }}')
+      await page.locator('.relay-bubble', { hasText: /^eventType: Download\s+series.title: Severance$/ }).waitFor()
+      const template = page.getByLabel('Template (Liquid)')
+      assert.equal(await template.inputValue(), 'eventType: {{ eventType }}\nseries.title: {{ series.title }}')
+      await template.fill('{{ title }}')
+      await page.getByText('No message: its template gives no text').waitFor()
+      await template.fill('{{ series.title }}: {{ eventType }}')
       await page.locator('.relay-bubble', { hasText: 'Severance: Download' }).waitFor()
       await page.getByRole('button', { name: 'Save template' }).click()
       await page.getByText('Choose a target and a key').waitFor()
