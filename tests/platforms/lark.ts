@@ -31,6 +31,7 @@ export interface Sent {
 export class Lark implements Platform {
   /** What has arrived, in its order. */
   readonly messages: Sent[] = []
+  private said = 0
   /** The requests that would send something. */
   get sends(): Call[] {
     return this.server.callsTo(/\/im\/v1\/messages(?:\/[^/]+\/reply)?$/).filter(({ method }) => method === 'POST')
@@ -81,7 +82,7 @@ export class Lark implements Platform {
     const event = {
       sender: { sender_id: { union_id: 'on_1', open_id: user }, sender_type: 'user', tenant_key: '736588c9260f175e' },
       message: {
-        message_id: 'om_5ce6d572455d361153b7cb51da133945', create_time: '1609073151345', update_time: '1609073151345', chat_id: group,
+        message_id: `om_${++this.said}`, create_time: '1609073151345', update_time: '1609073151345', chat_id: group,
         chat_type: 'group', message_type: 'text', content: JSON.stringify(content), ...message,
       },
     }

@@ -61,6 +61,7 @@ describe('each scope and each route', () => {
     'POST /hooks/:source/:targets': ['hooks'],
     'PUT /hooks/:source/:targets': ['hooks'],
     'GET /hooks/:source/:targets': ['hooks'],
+    'GET /payloads': ['read', 'manage'],
     'GET /payloads/:source': ['read', 'manage'],
     'GET /deliveries': ['read', 'manage'],
     'GET /deliveries/:id': ['read', 'manage'],

@@ -15,7 +15,7 @@ const big = Buffer.alloc(8_000_000, 'media')
 before(async () => {
   relay = await startRelay()
   await relay.reload({ mediaTransport: 'url', selfUrl: `${relay.url}/`, path: 'relay' })
-  links = new Map(await Promise.all(([['图 1.png', 'png'], ['empty.bin', ''], ['big.bin', big]] as const).map(async ([name, bytes]) => {
+  links = new Map(await Promise.all(([['图 1.png', 'png'], ['big.bin', big]] as const).map(async ([name, bytes]) => {
     const link = await linkTo(name, bytes)
     return [name, link] as const
   })))
@@ -42,7 +42,7 @@ function linkOf(name: string): URL {
 }
 
 describe('a signed link', () => {
-  for (const [name, bytes] of [['图 1.png', Buffer.from('png')], ['empty.bin', Buffer.alloc(0)], ['big.bin', big]] as const) {
+  for (const [name, bytes] of [['图 1.png', Buffer.from('png')], ['big.bin', big]] as const) {
     test(`gives the bytes of ${name} without a key`, async () => {
       const response = await fetch(linkOf(name))
       assert.equal(response.status, 200)
@@ -68,7 +68,7 @@ describe('a signed link', () => {
   }
 
   test('is refused when anything of it was changed', async () => {
-    const other = linkOf('empty.bin')
+    const other = linkOf('big.bin')
     const changes: ((link: URL) => void)[] = [
       link => link.searchParams.set('signature', other.searchParams.get('signature') ?? ''),
       link => { link.pathname += '%00' },

@@ -257,17 +257,19 @@ describe('a source of a plugin', () => {
     assert(relay.logs.some(line => line.includes('the plugin that reads shop failed: "TypeError"')))
   })
 
-  test('goes with its plugin, and before where that asks for it', async () => {
+  test('goes with its plugin, and before where that asks for it, and its payloads are then read like any other', async () => {
+    const preview = async (): Promise<string> => JSON.stringify((await post(relay, `shop/${group}?dry_run=1&lang=en-US`, order)).data.messages)
     const fork = await plugin('shop', shop)
-    assert.equal((await post(relay, `shop/${group}`, order)).status, 200)
+    assert.match(await preview(), /Order 7 of Li/)
     fork.dispose()
-    assert.equal((await post(relay, `shop/${group}`, order)).status, 404)
+    assert.match(await preview(), /customer.name: Li\\norder: 7/)
     const { messageRelay } = await pluginContext()
     const remove = messageRelay.source('shop', { read: () => ({ skipped: 'x' }), template: '' })
+    assert.equal(await preview(), undefined)
     remove()
-    assert.equal((await post(relay, `shop/${group}`, order)).status, 404)
+    assert.match(await preview(), /customer.name: Li/)
     shop(await pluginContext('other'))
-    assert.equal((await post(relay, `shop/${group}`, order)).status, 200)
+    assert.match(await preview(), /Order 7 of Li/)
   })
 
   test('has a name of its own', async () => {
