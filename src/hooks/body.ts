@@ -158,15 +158,15 @@ function unwrap(form: JsonObject): JsonObject {
  * @throws RelayError `unauthorized` if the query has `key` or `access_token` several times with different values
  */
 export function hookCredentialsOf({ request: { headers }, query }: Exchange, { door, source, segments }: HookAddress): Buffer[] {
-  const takesTail = door?.takesTail === true
-  const others = takesTail ? [...new Set(query.keys())].filter(name => isKeyField(name) && !relayKeys.includes(name)) : []
-  const inQuery = [...relayKeys, ...others.slice(0, maxKeys)].flatMap(name => queryCredentialsOf(query, name, 'unauthorized'))
-  const encoded = takesTail ? Buffer.from(query.get('auth') ?? '', 'base64').toString('latin1') : ''
+  const names = [...new Set([...relayKeys, ...door?.takesTail ? query.keys() : []])].filter(isKeyField).slice(0, maxKeys)
+  const inQuery = names.flatMap(name => queryCredentialsOf(query, name, 'unauthorized'))
+  const encoded = Buffer.from(query.get('auth') ?? '', 'base64').toString('latin1')
   const own = source?.keyHeader === undefined ? '' : header(headers, source.keyHeader)
   return [
     ...credentialsOf(headers), Buffer.from(own, 'latin1'), passwordIn(headers.authorization), ...inQuery,
-    ...credentialsOf({ authorization: encoded }), passwordIn(encoded),
-    ...takesTail ? [...inQuery.map(each => each.subarray(0, Math.max(each.indexOf('/'), 0))), ...keysInPath(segments)] : [],
+    ...credentialsOf({ authorization: encoded }), passwordIn(encoded), ...door?.takesTail ? keysInPath(segments) : [],
+    // A path that was appended to the query ends a key.
+    ...inQuery.map(each => each.subarray(0, Math.max(each.indexOf('/'), 0))),
   ].filter(({ length }) => length > 0)
 }
 

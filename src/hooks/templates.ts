@@ -218,11 +218,8 @@ async function createEngine(pictureHosts: readonly string[]): Promise<Engine> {
       return handler.apply(this, given)
     })
   }
-  const toText = (given: unknown): string => {
-    const value: unknown = toValue(given)
-    // Unlike `String`, `join` makes an empty text of null and undefined.
-    return Array.isArray(value) ? value.map(toText).join('') : [value].join('')
-  }
+  // Unlike `String`, `join` makes an empty text of null and undefined.
+  const toText = (value: unknown): string => [toValue(value)].flat(Infinity).join('')
   const { renderer } = liquid
   const renderTemplates = renderer.renderTemplates.bind(renderer)
   renderer.renderTemplates = (templates, context, emitter = new CountingEmitter(context, toText)) => (
