@@ -119,7 +119,10 @@ function jsonOf(raw: Buffer): JsonObject | undefined {
 }
 
 function readObject(source: Buffer): JsonObject {
-  const value = parseBytes(source, { maxValues, allowsControls: true })
+  const parsed = parseBytes(source, { maxValues, allowsControls: true })
+  // Some systems post lists of events.
+  const list: unknown[] = Array.isArray(parsed) && parsed.some(isObject) ? parsed : [parsed]
+  const value = list.length === 1 ? list[0] : { events: list }
   if (!isObject(value)) throw new RelayError('bad-request', 'the payload must be a JSON object')
   return value
 }

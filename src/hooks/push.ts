@@ -30,6 +30,8 @@ const saysNothing = /^(?:markdown|md|html|text|txt|plain|json|note|link|image)$|
 
 /** The longest text with actions, in UTF-16 units. */
 const maxActions = 4000
+/** The most links of a message. */
+const maxLinks = 20
 /** The most tags that are read. */
 const maxTags = 20
 
@@ -63,7 +65,7 @@ export function linksOf(fields: JsonObject): [name: string, link: string][] {
   return [
     ...links.map(([name, title]): [string, string, string] => [name, line(fields[title]), address(fields[name])]),
     ...buttons.map(({ label, text, url }): [string, string, string] => ['', line(label ?? text), address(url)]),
-  ].flatMap(([name, title, url]) => url === '' ? [] : [[name, linked(title, url)]])
+  ].flatMap(([name, title, url]): [string, string][] => url === '' ? [] : [[name, linked(title, url)]]).slice(0, maxLinks)
 }
 
 /** The actions of ntfy: a list, JSON as text, or its short syntax: `view, "Open it", https://example.com; http, …`. */
@@ -89,7 +91,7 @@ export function severityOf(fields: JsonObject, headers: JsonObject): [name: stri
     const mark = markOfWord(fields[name])
     if (mark !== undefined) return [name, mark]
   }
-  const color = markOfColor(fields.color)
+  const color = markOfColor(fields.color ?? fields.themecolor)
   if (color !== '') return ['color', color]
   // The scales of ntfy, Pushover and Gotify.
   const [high, highest] = 'topic' in fields || headers.priority !== '' ? [4, 5] as const : 'user' in fields ? [1, 2] as const : [8, 10] as const

@@ -1,5 +1,6 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
+import { cardFields, cardsOf } from '../cards'
 import { isSwitch, markupOf } from '../declared'
 import { joinLines, line, objects, pictureOf, textOf } from '../fields'
 import { readerOf } from '../markup'
@@ -66,13 +67,17 @@ export function readMessage(request: HookRequest, given?: string): HookEvent {
   const [described] = take([markdown])
   const about = objectOf(fields)
   // The title that Uptime Kuma sends to PushDeer is a Markdown heading.
-  const title = take(described === '' ? titles : [...titles, 'text'])[0].replace(/^#+ /, '') || about
+  const heading = take(described === '' ? titles : [...titles, 'text'])[0].replace(/^#+ /, '') || about
+  const cards = cardsOf(fields)
+  // Teams needs a summary for its notifications, which the card has, too.
+  const title = cards.includes(heading) ? '' : heading
   const [said, field] = described === '' ? take(texts) : [described, markdown]
   // With a text in Markdown or HTML, Bark and Matrix have a plain one as well.
   if (field === 'markdown' || field === 'formatted_body') used.add('body')
   // The body of a request to ntfy with a message in a header is an attachment.
   const whole = joinLines(own.message === said ? '' : textOf(own.message), said)
-  const text = readerOf(markupOf(request, field))(whole)
+  const text = joinLines(readerOf(markupOf(request, field))(whole), cards)
+  if (cards !== '') for (const name of [...cardFields, 'fallbacktext', 'summary', 'themecolor', 'type', '@type', '@context']) used.add(name)
   const [subtitle] = take(['subtitle'])
   const attachments = objects(payload.attachments).map(readAttachment).filter(({ name, picture }) => joinLines(name, picture) !== '')
   if (joinLines(title, subtitle, text) === '' && attachments.length === 0) {

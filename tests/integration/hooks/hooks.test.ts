@@ -38,6 +38,8 @@ describe('a hook', () => {
     ['JSON', '{"text":"a"}', 'application/json', 'a'],
     ['JSON that says it is a form', '{"text":"a"}', 'application/x-www-form-urlencoded', 'a'],
     ['JSON that says nothing', '{"text":"a"}', undefined, 'a'],
+    ['a list with one event', '[{"text":"a"}]', 'application/json', 'a'],
+    ['a list of events', '[{"name":"a"},{"name":"b"}]', 'application/json', 'events: a, b'],
     ['a form', 'title=A&text=b+c%21', 'application/x-www-form-urlencoded', 'A\nb c!'],
     ['a form with JSON in it', `payload=${encodeURIComponent('{"text":"a"}')}`, 'application/x-www-form-urlencoded', 'a'],
     ['a form without a field', 'Build failed', 'application/x-www-form-urlencoded', 'Build failed'],
