@@ -159,6 +159,10 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
   }))
 
   return async context => {
+    // Koa would print a stack for each client that disconnects, and a request that is handled has a log line anyway.
+    context.onerror = (failed: Error | null) => {
+      if (failed) context.res.destroy()
+    }
     if (!await takeTurn(context)) {
       context.respond = false
       return
@@ -172,10 +176,6 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
     let error: RelayError | undefined
     let answer: PlainAnswer | 'sent'
     response.setHeader('X-Request-Id', exchange.id)
-    // Koa would print a stack for each client that disconnects, and the request has a log line anyway.
-    context.onerror = (failed: Error | null) => {
-      if (failed) response.destroy()
-    }
     try {
       leave = inFlight.tryToEnter()
       // An earlier request with this key may still be in flight, so a plain refusal could be wrong.

@@ -217,9 +217,9 @@ function judgeTries(run: Run): string[] {
     if (call.outcome === 'muted' && wait < 59_000 && !hasArrived && !isOpened) problems.push(`${call.chat} is muted, and was tried again after ${wait} ms`)
     if (call.outcome !== 'muted' && call.outcome !== 'sent') continue
     muted = muted.filter(each => !isSameLane(each))
-    // If the relay ended before the answer, the next relay does not know that the chat is muted.
-    const { begunAt, answeredAt = Infinity, process: own } = call
-    const isHeard = !run.endings.some(({ process, at }) => process === own && at >= begunAt && at <= answeredAt)
+    // If the relay ended before the answer, the next relay does not know that the chat is muted. Nor is an answer heard after a log-out.
+    const { begunAt, answeredAt = Infinity, process: own, leftAt } = call
+    const isHeard = leftAt === undefined && !run.endings.some(({ process, at }) => process === own && at >= begunAt && at <= answeredAt)
     if (call.outcome === 'muted' && isHeard) muted.push(call)
   }
   return problems
