@@ -44,8 +44,8 @@ function withoutPaths(line: string): string {
   return `${line.slice(0, start)}…${end < start ? '' : line.charAt(end) + withoutPaths(line.slice(end + 1))}`
 }
 
-/** Words of a time-out, in English and Chinese. Nobody has answered then, whatever the code says. */
-export const timeOut = /time[ds]?[ _-]?out|deadline|[超逾][时時]/i
+/** Words of a time-out, in English, Chinese and Japanese. Nobody has answered then, whatever the code says. */
+export const timeOut = /time[ds]?[ _-]?out|deadline|[超逾][时時]|タイムアウト/i
 
 /** Errors of a SOCKS or HTTP proxy that refuses or cannot connect. */
 const proxyFailed = /^SocksClientError$|^Proxy response \(/

@@ -265,11 +265,6 @@ export class SendError extends Error {
     return this.about === 'chat-closed' || this.about === 'chat-gone'
   }
 
-  /** Whether the platform refused the message and gave no known cause. Some answer so although they have sent it. */
-  get isUnexplained(): boolean {
-    return this.outcome === 'refused' && this.causeId === undefined && this.isRetryable
-  }
-
   /** Whether the same call may succeed next time. */
   get isRetryable(): boolean {
     return !this.isAboutTarget && this.about !== 'account' && !this.isFinal && this.outcome !== 'suppressed'

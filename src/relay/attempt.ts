@@ -61,8 +61,8 @@ export function backoff(failures: number, random: number): number {
 /**
  * Sends one platform message: call, look up, decide. A call without a clear answer is open: the platform may still carry it out. The next
  * call waits until the open one has settled, and is made only if the history does not show the message, or cannot tell and the message
- * may be repeated. A success counts at any time, a refusal only within the time of its call. A refusal without a known cause leaves nothing
- * open, but the message is looked up once before anything follows.
+ * may be repeated. A success counts at any time, a refusal only within the time of its call. A refusal leaves nothing open, but where
+ * another call may help, the message is looked up once before anything follows.
  *
  * @throws SendError the outcome of all calls together: `unanswered` while one of them may have arrived
  * @throws RelayError `store-down`, `stopping`
@@ -95,7 +95,7 @@ class Attempt {
   private wake: () => void = () => undefined
   /** Whether the connection was lost during the last call. */
   private isCut = false
-  /** Whether the last call was refused without a known cause. */
+  /** Whether the last call was refused in a way that another may not be: some platforms answer so although they have sent it. */
   private isDoubtful = false
   private hasEnded = false
 
@@ -199,7 +199,7 @@ class Attempt {
     failure ??= new SendError('unanswered')
     endCall(failure.outcome, failure.wording ?? (failure.outcome === 'unanswered' ? 'no answer in time' : undefined))
     if (failure.outcome === 'unanswered') this.isOpen = true
-    this.isDoubtful = failure.isUnexplained
+    this.isDoubtful = failure.outcome === 'refused' && failure.isRetryable
     return failure
   }
 
@@ -241,7 +241,7 @@ class Attempt {
     await this.wait(time)
   }
 
-  /** Looks once for a message that was refused without a known cause. A file is not sent again if the history cannot tell. */
+  /** Looks once for a message that was refused, before it is repeated. A file is not sent again if the history cannot tell. */
   private async verify(failure: SendError): Promise<SendError | undefined> {
     const { clock, policy: { timeout }, stop } = this.context
     const end = await this.rest(failure)

@@ -101,8 +101,8 @@ const cases: Case[] = [
   },
   { what: 'is refused, and the history does not answer', fates: [refused], options: { isHistorySilent: true }, caller: ['sent', 2, 1], deferred: ['sent', 2, 1] },
   {
-    what: 'is refused for a cause that is known', fates: [{ ...misreported, error: new SendError('refused', 'no', { causeId: 'media-failed' }) }],
-    caller: ['sent', 2, 2],
+    what: 'arrived, and is said to have failed for its file', fates: [{ ...misreported, error: new SendError('refused', 'no', { causeId: 'media-failed' }) }],
+    caller: ['sent', 1, 1],
   },
   { what: 'is refused late', fates: [{ ...refused, answered: 12_000 }], deferred: ['sent', 2, 1] },
 ]

@@ -134,7 +134,7 @@ const cases: readonly (readonly [program: string, answer: Record<string, unknown
   ['SnowLuma', snowLuma('send group message failed: send reply 7 timed out after 15000 ms'), 'unanswered', 'unconfirmed'],
   ['SnowLuma, whose QQ has ended', snowLuma('send c2c file message failed: control pipe closed'), 'unanswered', 'unconfirmed'],
 
-  ...['發送訊息逾時', '操作超時', '请求超时', 'i/o timeout', 'Request Timed-Out', 'read time out', 'TIMED_OUT', 'context deadline exceeded'].map(words => (
+  ...['發送訊息逾時', '送信がタイムアウトしました', '操作超時', '请求超时', 'i/o timeout', 'Request Timed-Out', 'read time out', 'TIMED_OUT', 'context deadline exceeded'].map(words => (
     ['another', both(words), 'unanswered', 'unconfirmed'] as const
   )),
   ['NapCat', both('不支持的Api send_poll', 1404), 'refused', 'unknown-action'],
