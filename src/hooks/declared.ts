@@ -1,4 +1,5 @@
 // The markup that a program declares for its text.
+import type { JsonObject } from '../lib/shape'
 import { header, object, textOf } from './fields'
 import type { Markup } from './markup'
 import type { HookRequest } from './source'
@@ -26,18 +27,20 @@ export function isSwitch(text: string): boolean {
   return /^(?:0|false|no)$/i.test(text) || on.test(text)
 }
 
-/** The markup of the text in a field: the declared one, else that of `?format=`. */
-export function markupOf({ headers, query, payload, format }: HookRequest, field: string): Markup {
-  const fields = Object.fromEntries([...query, ...Object.entries(payload)].map(([name, value]) => [name.toLowerCase(), value]))
-  const wordOf = (name: string): string => fields[name] === true ? 'true' : textOf(fields[name]).toLowerCase()
+/**
+ * The markup of the text in a field: the declared one, else that of `?format=`.
+ *
+ * @param fields those of the body and the query, with names in small letters
+ */
+export function markupOf({ headers, format }: HookRequest, fields: JsonObject, field: string): Markup {
   const own = named.get(field)
   if (own) return own
+  const wordOf = (name: string): string => fields[name] === true ? 'true' : textOf(fields[name]).toLowerCase()
   const mode = wordOf('parse_mode')
   if (mode !== '') return mode === 'markdown' ? 'telegram' : words.get(mode) ?? 'text'
   // The "message extras" of Gotify.
   const display = textOf(object(object(fields.extras)['client::display']).contentType)
-  const isMarkdown = [wordOf('markdown'), wordOf('md'), header(headers, 'x-markdown', 'markdown', 'md')].some(each => on.test(each))
-  if (isMarkdown) return 'markdown'
+  if ([wordOf('markdown'), wordOf('md'), header(headers, 'x-markdown', 'markdown', 'md')].some(each => on.test(each))) return 'markdown'
   if (on.test(wordOf('html'))) return 'html'
   const [type = ''] = header(headers, 'content-type').toLowerCase().split(';')
   const [declared] = [display, ...declaring.map(wordOf), type === 'text/plain' ? '' : type].flatMap(word => words.get(word) ?? [])

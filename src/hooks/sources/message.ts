@@ -59,10 +59,12 @@ export function readMessage(request: HookRequest, given?: string): HookEvent {
   const places = [body, parameters, own]
   const fields: JsonObject = { ...own, ...parameters, ...body }
   const used = new Set<string>()
+  /** The first of these fields with a text, and its name. ntfy and Pushover have switches called `markdown` and `html`. */
   const take = (names: readonly string[]): [text: string, name: string] => {
-    const [text, name] = find(names.filter(each => !used.has(each)), places)
-    used.add(name)
-    return [text, name]
+    const all = places.flatMap(place => names.map((name): [string, string] => [used.has(name) ? '' : textOf(place[name]), name]))
+    const found = all.find(([text, name]) => text !== '' && !((name === 'markdown' || name === 'html') && isSwitch(text))) ?? ['', '']
+    used.add(found[1])
+    return found
   }
   const [described] = take([markdown])
   const about = objectOf(fields)
@@ -76,7 +78,7 @@ export function readMessage(request: HookRequest, given?: string): HookEvent {
   if (field === 'markdown' || field === 'formatted_body') used.add('body')
   // The body of a request to ntfy with a message in a header is an attachment.
   const whole = joinLines(own.message === said ? '' : textOf(own.message), said)
-  const text = joinLines(readerOf(markupOf(request, field))(whole), cards)
+  const text = joinLines(readerOf(markupOf(request, fields, field))(whole), cards)
   if (cards !== '') for (const name of [...cardFields, 'fallbacktext', 'summary', 'themecolor', 'type', '@type', '@context']) used.add(name)
   const [subtitle] = take(['subtitle'])
   const attachments = objects(payload.attachments).map(readAttachment).filter(({ name, picture }) => joinLines(name, picture) !== '')
@@ -104,12 +106,6 @@ export function readMessage(request: HookRequest, given?: string): HookEvent {
       attachments,
     },
   }
-}
-
-/** The first of these fields with a text, and its name. ntfy and Pushover have switches called `markdown` and `html`. */
-function find(names: readonly string[], places: readonly JsonObject[]): [text: string, name: string] {
-  const all = places.flatMap(place => names.map((name): [string, string] => [textOf(place[name]), name]))
-  return all.find(([text, name]) => text !== '' && !((name === 'markdown' || name === 'html') && isSwitch(text))) ?? ['', '']
 }
 
 /** A payload with names in small letters: programs in C# and Go capitalize them. */
