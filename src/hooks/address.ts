@@ -30,6 +30,9 @@ const dialects: readonly [path: RegExp, source: string][] = [
 /** Paths of clients whose text is elsewhere: those of Telegram, PushDeer, PushPlus and Qmsg, WxPusher. */
 const withoutText = /^(?:bot[^/]*\/\w+$|message\/push$|j?send\/|api\/)/
 
+/** A key of Bark, or one of the relay that is no longer right. */
+const otherKey = /^(?=\D{0,42}\d)(?:[A-Za-z\d]{20,43}|[\w-]{43})$/
+
 /** The most keys in one place of a request. */
 export const maxKeys = 8
 
@@ -71,7 +74,7 @@ export function keysInPath(segments: readonly string[]): Buffer[] {
 export function textsInPath({ segments, tail }: HookAddress, isKey: (text: string) => boolean): Record<string, string> {
   if (segments.length < 2 || withoutText.test(tail)) return {}
   // Bark reads a plus sign as a blank, and its clients rely on it.
-  const texts = segments.filter(each => !isKey(decode(each))).map(each => decode(each.replaceAll('+', ' ')))
+  const texts = segments.filter((each, index) => !(index === 0 && otherKey.test(each)) && !isKey(decode(each))).map(each => decode(each.replaceAll('+', ' ')))
   const [title, subtitle] = texts.length > 2 ? texts : texts.slice(0, -1)
   return { ...title !== undefined && { title }, ...subtitle !== undefined && { subtitle }, body: texts.slice(texts.length > 2 ? 2 : -1).join('/') }
 }

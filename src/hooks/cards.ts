@@ -18,10 +18,11 @@ const maxElements = 50
 
 /** The texts of the cards in a payload, with the links of their buttons. */
 export function cardsOf(fields: JsonObject): string {
-  return readCard(cardFields.map(name => fields[name]), 0)
+  return readCard(cardFields.map(name => fields[name]))
 }
 
-function readCard(value: unknown, depth: number): string {
+/** The texts of a card, or of each of a list of cards. */
+export function readCard(value: unknown, depth = 0): string {
   if (depth > maxDepth) return ''
   if (Array.isArray(value)) return joinLines(...value.slice(0, maxElements).map(each => readCard(each, depth + 1)))
   const { onClick, targets, ...card } = object(value)

@@ -139,7 +139,7 @@ function viewOf(alert: JsonObject, common: JsonObject, name: string, most: numbe
 function notesOf(alert: JsonObject = {}): string {
   const values = Object.entries(object(alert.values)).slice(0, maxNotes)
     .flatMap(([name, value]) => typeof value === 'number' ? `${line(name, 40)}=${Number(value.toPrecision(6))}` : [])
-  const links = Object.entries(object(alert.annotations)).map(([name, value]) => [line(name, 40).replace(/(?<=.)[_-]?url$/i, ''), pageOf(value)] as const)
+  const links = Object.entries({ ...object(alert.annotations), image: alert.imageURL }).map(([name, value]) => [line(name, 40).replace(/(?<=.)[_-]?url$/i, ''), pageOf(value)] as const)
   return joinLines(values.join(', '), ...links.filter(([, page]) => page !== '').slice(0, maxNotes).map(([name, page]) => labelled(name, page)))
 }
 

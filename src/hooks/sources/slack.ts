@@ -1,6 +1,7 @@
 import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, linked, object, objects, pieceOf, textOf } from '../fields'
+import { readCard } from '../cards'
 import { fromMarkdown, fromSlack, readerOf, withEmoji, type Reader } from '../markup'
 import { markOfColor, unlessMarked } from '../marks'
 import { slackShape } from '../shapes'
@@ -17,7 +18,7 @@ export const slack: Source = {
   read({ payload, format }) {
     const read = readerOf(format, fromSlack)
     const blocks = objects(payload.blocks)
-    const text = joinLines(...blocks.map(readBlock)) || read(payload.text)
+    const text = joinLines(...blocks.map(readBlock)) || read(payload.text) || fromMarkdown(payload.markdown_text)
     const attachments = objects(payload.attachments).map(attachment => readAttachment(attachment, read, text))
     const pictures = blocks.flatMap(pictureOf)
     if (text === '' && pictures.length === 0 && attachments.every(isEmpty)) throw new RelayError('bad-request', 'there is no text')
@@ -72,7 +73,7 @@ function readBlock(block: JsonObject): string {
     case 'rich_text':
       return readRichText(block)
     default:
-      return ''
+      return readCard(block)
   }
 }
 

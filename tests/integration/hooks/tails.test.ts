@@ -49,6 +49,7 @@ const clients: Record<string, [what: string, path: string, call: Call, said: str
     ['has the key and the text in the path', `/hooks/push/ops/${key}/disk+full+on+nas`, {}, 'disk full on nas'],
     ['has the key, the title and the text in the path', `/hooks/push/ops/${key}/C%2B%2B/1+1%3D2?group=ci&sound=`, {}, 'C++\n1 1=2'],
     ['has a subtitle, too', `/hooks/push/ops/${key}/title/subtitle/text`, {}, 'title\nsubtitle\ntext'],
+    ['has a key of its own before them', `/hooks/push/ops/ynJ5Ft4atkMkWeo2PAvFhF/title/text?key=${key}`, {}, 'title\ntext'],
     ['posts them there, without a body', `/hooks/push/ops/${key}/title/text`, { method: 'POST' }, 'title\ntext'],
     ['has the key behind the target, and appends to it', `/hooks/push/ops/${key}/push`, { json: bark }, '签到\n已签到'],
     ['has the key alone in the path', `/hooks/push/ops/${key}`, { json: bark }, '签到\n已签到'],
