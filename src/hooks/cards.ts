@@ -12,9 +12,8 @@ const texts = [
   'bottomLabel', 'value',
 ] as const
 
-/** The most levels, and the most elements of a list, that are read. */
-const maxDepth = 16
-const maxElements = 50
+/** The most objects and lists that are read: reading one takes longer than parsing it. */
+const maxParts = 1000
 
 /** The texts of the cards in a payload, with the links of their buttons. */
 export function cardsOf(fields: JsonObject): string {
@@ -22,9 +21,9 @@ export function cardsOf(fields: JsonObject): string {
 }
 
 /** The texts of a card, or of each of a list of cards. */
-export function readCard(value: unknown, depth = 0): string {
-  if (depth > maxDepth) return ''
-  if (Array.isArray(value)) return joinLines(...value.slice(0, maxElements).map(each => readCard(each, depth + 1)))
+export function readCard(value: unknown, left = { count: maxParts }): string {
+  if (left.count-- <= 0) return ''
+  if (Array.isArray(value)) return joinLines(...value.slice(0, maxParts).map(each => readCard(each, left)))
   const { onClick, targets, ...card } = object(value)
   const link = [card.url, object(object(onClick).openLink).url, objects(targets)[0]?.uri].map(each => address(each)).find(each => each !== '') ?? ''
   const parts = texts.map(name => fromMarkdown(card[name])).filter(text => text !== '')
@@ -32,6 +31,6 @@ export function readCard(value: unknown, depth = 0): string {
   return joinLines(
     // A link without a name is a picture.
     link === '' || parts.length === 0 ? parts.join(isPair ? ': ' : '\n') : linked(parts.join(' '), link),
-    ...Object.values(card).map(each => typeof each === 'object' ? readCard(each, depth + 1) : ''),
+    ...Object.values(card).slice(0, maxParts).map(each => typeof each === 'object' ? readCard(each, left) : ''),
   )
 }

@@ -88,7 +88,7 @@ export function readMessage(request: HookRequest, given?: string): HookEvent {
     if (list === '') throw new RelayError('bad-request', 'there is no text: send it as message, text, msg, content or body; title is optional')
     return { name: 'message', view: { mark: '', title, subtitle, text, fields: list, links: [], attachments } }
   }
-  if (title === about) for (const name of ['involvedobject', 'regarding', 'reason']) used.add(name)
+  if (about !== '' && title === about) for (const name of ['involvedobject', 'regarding', 'reason']) used.add(name)
   const [severity, found] = severityOf(given === undefined ? fields : { severity: given }, own)
   const mark = unlessMarked(found, title, subtitle, text)
   if (mark === found) used.add(severity)

@@ -38,6 +38,7 @@ describe('a hook', () => {
     ['JSON', '{"text":"a"}', 'application/json', 'a'],
     ['JSON that says it is a form', '{"text":"a"}', 'application/x-www-form-urlencoded', 'a'],
     ['JSON that says nothing', '{"text":"a"}', undefined, 'a'],
+    ['a reason that belongs to no object', '{"text":"a","reason":"OOMKilled"}', 'application/json', 'a\nreason: OOMKilled'],
     ['a list with one event', '[{"text":"a"}]', 'application/json', 'a'],
     ['a list of events', '[{"name":"a"},{"name":"b"}]', 'application/json', 'events: a, b'],
     ['a form', 'title=A&text=b+c%21', 'application/x-www-form-urlencoded', 'A\nb c!'],

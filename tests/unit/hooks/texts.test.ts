@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { cardsOf } from '../../../src/hooks/cards'
 import { address, count, date, firstLine, inOneLine, joinLines, labelled, line, linked, objects, parsed, pictureOf, textOf } from '../../../src/hooks/fields'
 import { excerpt, fromDiscord, fromMarkdown, fromRobotMarkdown, fromSlack, readerOf } from '../../../src/hooks/markup'
 import { markOfColor, markOfPriority, unlessMarked } from '../../../src/hooks/marks'
@@ -184,4 +185,9 @@ test('a mark tells what is said only by a colour, a tag or a priority', () => {
   for (const [color, mark] of colors) assert.equal(markOfColor(color), mark, String(color))
   assert.deepEqual(['5', 4, 'max', 'high', 'default', '', {}].map(each => markOfPriority(each, 4, 5)), ['🔥', '⚠️', '🔥', '⚠️', '', '', ''])
   assert.deepEqual([unlessMarked('❌', 'down'), unlessMarked('❌', 'a', '🔴 down'), unlessMarked('❌', 'Acme™ 1')], ['❌', '', '❌'])
+})
+
+test('cards are read up to a number, because reading them takes longer than parsing', () => {
+  const cards = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`c${index}`, { text: 'a' }]))
+  for (const fields of [{ cards }, { cards: Object.values(cards) }]) assert.equal(cardsOf(fields).split('\n').length, 998)
 })
