@@ -24,7 +24,11 @@ const cell = '\u0005'
 
 /** Replaces tags. Blanks between blocks are part of the source, so they do not count. */
 export function withoutTags(show: ShowLink): (text: string, keep: Keep) => string {
-  return (text, keep) => text.replace(invisible, '')
+  return (text, keep) => text.includes('<') ? replaceTags(text, keep, show) : text
+}
+
+function replaceTags(text: string, keep: Keep, show: ShowLink): string {
+  return text.replace(invisible, '')
     .replace(anchor, (_, _tag, fields: string, name: string) => show(name, attributeOf(fields, 'href|url'), keep, false))
     .replace(tag, (_, close: string, outer: string | undefined, inner: string | undefined, fields: string) => {
       if (outer !== undefined) return block + (outer.toLowerCase() === 'li' && close === '' ? '- ' : '')
@@ -70,6 +74,7 @@ const accents = new Map([
 
 /** Decodes entities, each once: `&amp;lt;` becomes `&lt;`. */
 export function decodeEntities(text: string): string {
+  if (!text.includes('&')) return text
   return text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]{2,8}\d{0,2}));/gi, (all, decimal?: string, hex?: string, name?: string) => {
     const accent = accents.get(name?.slice(1) ?? '')
     if (name !== undefined) return entities.get(name) ?? (accent === undefined ? all : (name.charAt(0) + accent).normalize())
