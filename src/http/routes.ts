@@ -254,6 +254,8 @@ function toExchange(context: Context, { prefix, stop, trustedProxies }: RouteOpt
       query = new URLSearchParams()
       // `context.URL` is empty if the Host header is malformed.
       const { querystring } = context
+      // Most addresses have none, and making a decoder takes time.
+      if (querystring === '') return query
       return query = decodeAddress(context.req, querystring, charset => parsePairs(Buffer.from(querystring), charset))
     },
     address: addressOf(context.req, trustedProxies),
