@@ -27,8 +27,8 @@ const places = {
   'config': ['locales', 'message', 'lib', 'errors'],
   // Files, whoever sends them and wherever they go.
   'uploads': ['lib', 'errors'],
-  // Who may do what, whichever door they come by.
-  'access': ['message', 'lib', 'errors'],
+  // Who may do what, whichever door they come by. Keys that were made at run time are in the relay's store.
+  'access': ['relay', 'message', 'lib', 'errors'],
 
   // Knows nothing of HTTP, of commands or of OneBot. Of the platform it may import the port only, see below.
   'relay': ['platform', 'message', 'lib', 'errors'],
@@ -48,7 +48,7 @@ const places = {
 
 /** The files of relay/, from the ground up: each may import those before it. */
 const layers = [
-  'clock', 'summary', 'flow', 'delivery', 'route', 'options', 'fingerprint', 'journal', 'journal-memory', 'journal-database', 'owner', 'deliveries',
+  'store/store', 'store/schema', 'store/connection', 'clock', 'summary', 'flow', 'delivery', 'route', 'options', 'fingerprint', 'journal', 'journal-memory', 'journal-database', 'owner', 'deliveries',
   'compose', 'digest', 'limits', 'chats', 'thread', 'attempt', 'gates', 'lane', 'send', 'lanes', 'intake', 'recheck', 'replay', 'history', 'inquiries',
   'term', 'relay', 'start',
 ]

@@ -1,0 +1,34 @@
+/**
+ * The tables, as statements by version: the first makes a new file, each further one changes what the one before left. A statement that was
+ * released never changes. Texts that come from outside are JSON or hexadecimal, or were checked for NUL by a parser.
+ */
+export const migrations: readonly string[] = [`
+  -- Deliveries that wait, and records of those that ended: deliveries-table.ts.
+  CREATE TABLE deliveries (
+    id TEXT PRIMARY KEY,
+    state TEXT NOT NULL,
+    target TEXT NOT NULL,
+    bot TEXT NOT NULL,
+    caller TEXT,
+    door TEXT NOT NULL,
+    thread TEXT,
+    key TEXT,
+    updated_at REAL NOT NULL,
+    summary TEXT NOT NULL,
+    record TEXT NOT NULL,
+    items TEXT
+  ) STRICT;
+  CREATE UNIQUE INDEX deliveries_key ON deliveries (key) WHERE key IS NOT NULL;
+  CREATE INDEX deliveries_state ON deliveries (state, id);
+  CREATE INDEX deliveries_target ON deliveries (target, id);
+  CREATE INDEX deliveries_caller ON deliveries (caller, id) WHERE caller IS NOT NULL;
+  CREATE INDEX deliveries_thread ON deliveries (thread, id) WHERE thread IS NOT NULL;
+
+  -- API keys and names of targets that were made while the relay runs, by their names: access/.
+  CREATE TABLE keys (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT;
+  CREATE TABLE targets (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT;
+  -- How API keys were used, by the names of their callers; empty for the master key: access/.
+  CREATE TABLE usage (caller TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT;
+  -- The last payload of each source: hooks/payloads.ts.
+  CREATE TABLE payloads (source TEXT PRIMARY KEY, at REAL NOT NULL, entry TEXT NOT NULL) STRICT;
+`]
