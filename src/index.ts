@@ -96,7 +96,7 @@ export function apply(ctx: Context, config: Config): void {
       timeout, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered,
       settleTime: settings.chatSettleTime * 1000,
     },
-    lane: {
+    queue: {
       interval: settings.chatSendInterval * 1000, accountInterval: settings.chatAccountInterval * 1000, capacity: settings.chatQueueLimit,
       pauseAfter: settings.chatPauseAfter, pauseFor: settings.chatPauseTime * 1000,
     },
@@ -130,7 +130,7 @@ export function apply(ctx: Context, config: Config): void {
     statusRoute(relay, bots, { access, refusals }),
     metricsRoute(() => metrics.read({
       bots,
-      queues: () => relay.lanes(),
+      queues: () => relay.queues(),
       capacity: settings.chatQueueLimit,
       backlog: () => relay.backlog(),
       refusals: () => refusals.counts,

@@ -11,7 +11,7 @@ import { toText } from './lib/shape'
 import type { Content, TargetNames } from './message/model'
 import { parseContent, parseTo } from './message/parse'
 import { keyOf, writeTarget } from './message/target'
-import { messageIdsOf, outcomeOf, resultOf, type Delivery } from './relay/delivery'
+import { messageIdsOf, outcomeOf, resultOf, type Delivery } from './relay/delivery/delivery'
 import type { Observer, Relay, Submission } from './relay/relay'
 
 declare module 'koishi' {

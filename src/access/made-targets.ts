@@ -2,7 +2,7 @@ import type { Logger } from 'koishi'
 import { demand, RelayError } from '../errors'
 import { isObject, type JsonObject } from '../lib/shape'
 import { maxTargets, reachOf, skippedWays, toName, writeAddress } from '../message/target'
-import type { Ladder, Named, TargetNames } from '../message/model'
+import type { Ways, Named, TargetNames } from '../message/model'
 import { parseNamed } from '../message/names'
 import { Made, readEntry } from './store'
 
@@ -101,12 +101,12 @@ export class MadeTargets {
  *
  * @throws RelayError `bad-request` if an address has no secret yet
  */
-function withSecrets(value: unknown, before: Ladder | undefined): unknown {
+function withSecrets(value: unknown, before: Ways | undefined): unknown {
   if (!isObject(value) || !Array.isArray(value.first)) return value
-  return { ...value, first: Array.from<unknown, unknown>(value.first, rung => {
-    if (!isObject(rung) || rung.secret !== true) return rung
-    const known = before?.rungs.find(each => 'url' in each && each.url === rung.url && each.secret !== undefined)
+  return { ...value, first: Array.from<unknown, unknown>(value.first, way => {
+    if (!isObject(way) || way.secret !== true) return way
+    const known = before?.ways.find(each => 'url' in each && each.url === way.url && each.secret !== undefined)
     if (!known || !('url' in known)) throw new RelayError('bad-request', 'first: secret is true for an address that has no secret yet: write the secret')
-    return { ...rung, secret: known.secret }
+    return { ...way, secret: known.secret }
   }) }
 }

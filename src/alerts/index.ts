@@ -8,8 +8,8 @@ import { printable } from '../lib/log'
 import { causes, inChinese, type CauseId } from '../message/causes'
 import type { Address, Destination, TargetNames } from '../message/model'
 import { parseDestinations, platformOf, waysOf, writeTarget } from '../message/target'
-import { goneBecause, type Delivery } from '../relay/delivery'
-import { alertDoor, laneOf, readLane, type Observer, type Relay } from '../relay/relay'
+import { goneBecause, type Delivery } from '../relay/delivery/delivery'
+import { alertDoor, queueOf, readQueue, type Observer, type Relay } from '../relay/relay'
 import { postAlert, toBody } from './post'
 import { kinds, writeAlert, type Alert, type Kind, type Subject } from './texts'
 import { Watch, type Trouble } from './watch'
@@ -25,7 +25,7 @@ type Recipient = { endpoint: Endpoint } | { destinations: readonly Destination[]
 
 /** The parts of the plugin that alerts need. */
 export interface AlertOptions {
-  relay: Pick<Relay, 'submit' | 'failing' | 'lanes' | 'isActive'>
+  relay: Pick<Relay, 'submit' | 'failing' | 'queues' | 'isActive'>
   /** `platform:selfId` of each bot, its state, and why it cannot send. */
   bots: () => readonly { platform: string, self_id: string, status: string, cause?: string }[]
   language: Language
@@ -56,7 +56,7 @@ class Watches {
   readonly held = new Watch({ begin: 10 * minute, end: 0 })
   readonly gone = new Watch({ begin: 0, end: 60 * minute })
   readonly expired = new Watch({ begin: 0, end: 60 * minute })
-  /** The lanes in which messages were refused because the chat is gone, or expired, since the last check, with the reasons. */
+  /** The queues in which messages were refused because the chat is gone, or expired, since the last check, with the reasons. */
   readonly lost = { gone: new Map<string, CauseId>(), expired: new Map<string, undefined>() }
 }
 
@@ -92,8 +92,8 @@ export class Alerts implements Partial<Observer> {
     if (delivery.door === alertDoor) return
     const { gone, expired } = this.watches.lost
     const cause = goneBecause(delivery)
-    if (cause) gone.set(laneOf(delivery), cause)
-    if (delivery.state === 'expired') expired.set(laneOf(delivery), undefined)
+    if (cause) gone.set(queueOf(delivery), cause)
+    if (delivery.state === 'expired') expired.set(queueOf(delivery), undefined)
   }
 
   /** Checks for troubles every second until the plugin is disposed. */
@@ -122,7 +122,7 @@ export class Alerts implements Partial<Observer> {
       restricted: botsThat(status => status === 'restricted'),
       paused: new Map([...relay.failing()].map(([queue, reason]) => [queue, language => language === 'zh-CN' ? inChinese(reason) : reason])),
       // A hold causes no alert of its own if an alert about its account was sent.
-      held: new Map(relay.lanes().flatMap(({ queue, bot, block }) =>
+      held: new Map(relay.queues().flatMap(({ queue, bot, block }) =>
         block?.state === 'held' && !(causes[block.cause].about !== 'chat-closed' && isReported(bot)) ? [[queue, explain(block.cause)]] : [])),
       gone: new Map([...gone].map(([queue, cause]) => [queue, explain(cause)])),
       expired,
@@ -145,7 +145,7 @@ export class Alerts implements Partial<Observer> {
     expired.clear()
   }
 
-  /** Whether the target of a lane is the only receiver of alerts. */
+  /** Whether the target of a queue is the only receiver of alerts. */
   private isOnlyRecipient(queue: string): boolean {
     const [only, other] = this.recipients
     if (!only || other || 'endpoint' in only) return false
@@ -185,9 +185,9 @@ function nameOf({ platform, self_id: selfId }: { platform: string, self_id: stri
   return `${platform}:${selfId}`
 }
 
-/** The target and the bot of a lane, for an alert. */
+/** The target and the bot of a queue, for an alert. */
 function placeOf(queue: string): Pick<Subject, 'target' | 'bot'> {
-  const { bot = '', target } = readLane(queue) ?? {}
+  const { bot = '', target } = readQueue(queue) ?? {}
   return { ...target && { target: writeTarget(target) }, ...bot !== '' && { bot } }
 }
 

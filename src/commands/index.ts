@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { setTimeout } from 'node:timers/promises'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
-import { digest } from '../lib/crypto'
+import { hash } from '../lib/crypto'
 import { httpOf, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/async'
 import { unwrap } from '../lib/koishi'
@@ -13,7 +13,7 @@ import type { JsonObject } from '../lib/shape'
 import type { BotSelector, Reply, Target } from '../message/model'
 import { foundInstead, parseReply, replyFields } from '../message/parse'
 import { writeTarget } from '../message/target'
-import { resultOf } from '../relay/delivery'
+import { resultOf } from '../relay/delivery/delivery'
 import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, type CommandPost, postCommand } from './callback'
 import { type Command, helpFor, helpName, mayUse } from './list'
@@ -251,7 +251,7 @@ export function listenForCommands(ctx: Context, settings: CommandSettings, optio
 /** What is equal in all reports of a message, also after a restart: its ID, and its number on the server. */
 function identitiesOf({ bot, userId, target: { kind, id }, messageId, sequence = '' }: Source): string[] {
   const names = [...messageId ? [messageId] : [], ...sequence ? [`#${sequence}`] : []]
-  return names.map(name => digest(JSON.stringify([bot.platform, bot.selfId, kind, id, userId, name])))
+  return names.map(name => hash(JSON.stringify([bot.platform, bot.selfId, kind, id, userId, name])))
 }
 
 function toBody({ command, content }: CommandMatch, text: string, { userId, target, messageId }: Source): CommandBody {

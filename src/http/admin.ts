@@ -3,7 +3,7 @@ import type { KeyView } from '../access/keys'
 import type { MadeKey, MadeKeys } from '../access/made-keys'
 import type { ListedTarget, MadeTargets } from '../access/made-targets'
 import { demand, RelayError } from '../errors'
-import type { Rung, TargetNames } from '../message/model'
+import type { Way, TargetNames } from '../message/model'
 import { writeMinutes } from '../message/quiet'
 import { reachOf, skippedWays, writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
@@ -98,7 +98,7 @@ function viewTarget({ name, named, source }: ListedTarget, names: TargetNames, i
   return {
     name,
     ...first
-      ? { first: first.rungs.map(rung => viewRung(rung, isWhole)), after: first.after / 1000, when_unknown: first.whenUnknown }
+      ? { first: first.ways.map(way => viewWay(way, isWhole)), after: first.after / 1000, when_unknown: first.whenUnknown }
       : { to: addresses.map(writeAddress) },
     ...skipped.length > 0 && { skipped },
     ...digest !== undefined && { digest: digest / 1000 },
@@ -108,10 +108,10 @@ function viewTarget({ name, named, source }: ListedTarget, names: TargetNames, i
   }
 }
 
-function viewRung(rung: Rung, isWhole: boolean): unknown {
-  if ('target' in rung) return writeAddress(rung)
-  if ('name' in rung) return rung.name
-  const { url, secret, format } = rung
+function viewWay(way: Way, isWhole: boolean): unknown {
+  if ('target' in way) return writeAddress(way)
+  if ('name' in way) return way.name
+  const { url, secret, format } = way
   return { url: isWhole ? url : new URL(url).origin, ...secret !== undefined && { secret: true }, ...format && { format } }
 }
 

@@ -6,7 +6,7 @@ import { readValue } from '../lib/words'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, reachOf, readAddress, toName, writeTarget } from '../message/target'
-import { isRetryable, states, type Delivery, type State } from '../relay/delivery'
+import { isRetryable, states, type Delivery, type State } from '../relay/delivery/delivery'
 import { alertDoor, type ListFilter, type Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
@@ -122,7 +122,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
 async function retry(relay: Pick<Relay, 'retry'>, caller: Caller, { id, target, bot, flow }: Delivery): Promise<void> {
   // By a name with several ways, a key may reach targets that it may not address directly.
   const asked = flow.route?.name ?? writeTarget(target)
-  for (const way of flow.route?.rungs ?? [{ target, platform: platformOf(bot) }]) caller.demandTarget(way.target, way.platform, asked)
+  for (const way of flow.route?.ways ?? [{ target, platform: platformOf(bot) }]) caller.demandTarget(way.target, way.platform, asked)
   let isSpent = false
   await relay.retry(id, (way, items) => {
     caller.demandTarget(way.target, way.platform, asked)

@@ -46,13 +46,13 @@ export function readyRoute(relay: Pick<Relay, 'ping' | 'standsBehind'>, isOnline
  * @param bots the fields to show, with the time of the last change in milliseconds since the epoch
  */
 export function statusRoute(
-  relay: Pick<Relay, 'lanes' | 'backlog' | 'standsBehind'>, bots: () => readonly { since: number }[],
+  relay: Pick<Relay, 'queues' | 'backlog' | 'standsBehind'>, bots: () => readonly { since: number }[],
   { access, refusals }: { access: Pick<Access, 'usage'>, refusals: Pick<Refusals, 'last'> },
 ): Route {
   return route('GET', '/statusz', ['read'], ({ caller }) => ({
     data: {
       bots: bots().map(bot => ({ ...bot, since: toIso(bot.since) })),
-      queues: relay.lanes().filter(({ queue }) => maySee(caller, queue))
+      queues: relay.queues().filter(({ queue }) => maySee(caller, queue))
         .map(({ queue, waiting, block }) => ({ queue, waiting, ...viewBlock(block) })),
       outbox: viewBacklog(relay.backlog()),
       ...relay.standsBehind !== undefined && { standby_for: relay.standsBehind },

@@ -1,21 +1,21 @@
 import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
 import { platformOf, writeTarget } from '../message/target'
-import { readLane, type Relay } from '../relay/relay'
+import { readQueue, type Relay } from '../relay/relay'
 import { route, type Exchange, type Route } from './routes'
 import { viewHold, viewQueue } from './views'
 
 /** `GET /queues`, `POST /queues/<queue>/resume` and `DELETE /queues/<queue>`: lists, resumes and empties queues. */
-export function queueRoutes(relay: Pick<Relay, 'lanes' | 'resume' | 'drop'>): Route[] {
+export function queueRoutes(relay: Pick<Relay, 'queues' | 'resume' | 'drop'>): Route[] {
   return [
     route('GET', '/queues', ['read', 'manage'], ({ caller }) => {
-      const queues = relay.lanes()
+      const queues = relay.queues()
       return { data: { queues: queues.filter(({ queue }) => maySee(caller, queue)).map(viewQueue) } }
     }, { quiet: true }),
     route('POST', '/queues/:queue/resume', ['manage'], async exchange => {
       const queue = find(relay, exchange)
       await relay.resume(queue)
-      return { data: { queue, ...viewHold(relay.lanes().find(lane => lane.queue === queue)?.block) } }
+      return { data: { queue, ...viewHold(relay.queues().find(each => each.queue === queue)?.block) } }
     }),
     route('DELETE', '/queues/:queue', ['manage'], async exchange => {
       const queue = find(relay, exchange)
@@ -29,9 +29,9 @@ export function queueRoutes(relay: Pick<Relay, 'lanes' | 'resume' | 'drop'>): Ro
  *
  * @throws RelayError `not-found`
  */
-function find(relay: Pick<Relay, 'lanes'>, exchange: Exchange): string {
+function find(relay: Pick<Relay, 'queues'>, exchange: Exchange): string {
   const { params: { queue: name = '' }, caller } = exchange
-  const found = relay.lanes().find(({ queue }) => queue === name)
+  const found = relay.queues().find(({ queue }) => queue === name)
   if (!found || !maySee(caller, name)) throw new RelayError('not-found', 'nothing is waiting in a queue of this name')
   exchange.target = writeTarget(found.target)
   return name
@@ -39,6 +39,6 @@ function find(relay: Pick<Relay, 'lanes'>, exchange: Exchange): string {
 
 /** Whether a caller may see a queue: the name of the queue reveals its target. */
 export function maySee(caller: Caller, queue: string): boolean {
-  const place = readLane(queue)
+  const place = readQueue(queue)
   return place !== undefined && caller.maySendTo(place.target, platformOf(place.bot))
 }

@@ -3,7 +3,7 @@ import { RelayError, type Outcome } from '../errors'
 import type { Language } from '../lib/language'
 import type { Content, Destination, Destinations } from '../message/model'
 import { keyOf, platformOf, waysOf, writeAddress, writeTarget } from '../message/target'
-import { createDelivery, isRetryable, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery'
+import { createDelivery, isRetryable, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery/delivery'
 import type { Relay, Submission, Submitted } from '../relay/relay'
 import type { Handling } from './preferences'
 import type { Exchange, Success } from './routes'
@@ -206,7 +206,7 @@ export class Sender {
     const content = contentFor(order, destination)
     const { asked, route, policy } = destination
     let failure: unknown
-    for (const way of route?.rungs ?? [{ target: destination.target, ...destination.bot }]) {
+    for (const way of route?.ways ?? [{ target: destination.target, ...destination.bot }]) {
       const { target } = way
       const request = { ...content, policy, target, bot: way }
       const seen = await this.relay.preview(request).catch((error: unknown) => {
@@ -220,7 +220,7 @@ export class Sender {
       const { state, ...waits } = viewState(delivery, this.relay)
       return {
         success: wrong.length === 0, target: writeTarget(target), bot, messages, ...wrong.length > 0 && { wrong },
-        ...state === 'scheduled' && { state }, ...waits, ...route && { ways: route.rungs.map(writeAddress) },
+        ...state === 'scheduled' && { state }, ...waits, ...route && { ways: route.ways.map(writeAddress) },
       }
     }
     throw failure

@@ -1,7 +1,7 @@
 // What deliveries, queues and times look like in the answers.
 import { writeTarget } from '../message/target'
-import { outcomeOf, threadDeedOf, type Delivery, type Results, type State } from '../relay/delivery'
-import type { Block, LaneState, Relay, Wait } from '../relay/relay'
+import { outcomeOf, threadDeedOf, type Delivery, type Results, type State } from '../relay/delivery/delivery'
+import type { Block, QueueState, Relay, Wait } from '../relay/relay'
 
 /** A time in milliseconds since the epoch as callers see it. */
 export function toIso(time: number): string {
@@ -73,7 +73,7 @@ export function viewFlow(delivery: Delivery): { thread?: string, route?: object[
 }
 
 /** A queue as callers see it. */
-export function viewQueue({ queue, bot, target, waiting, state, block, later }: LaneState): object {
+export function viewQueue({ queue, bot, target, waiting, state, block, later }: QueueState): object {
   return {
     queue, bot, target: writeTarget(target), waiting, state,
     ...block && { reason: block.reason },

@@ -6,7 +6,7 @@ export function sha256(content: Buffer | string): Buffer {
 }
 
 /** SHA-256 of the pieces of a text together, in hexadecimal. */
-export function digest(...pieces: readonly string[]): string {
+export function hash(...pieces: readonly string[]): string {
   return sha256(pieces.join('')).toString('hex')
 }
 

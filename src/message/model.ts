@@ -22,7 +22,7 @@ export interface Named {
   /** When its messages are sent; absent for at once. */
   policy?: Policy
   /** Its ways, tried one after the other; with them, `addresses` is empty. */
-  first?: Ladder
+  first?: Ways
 }
 
 /** When messages to a name are sent. Urgent ones are sent at once. */
@@ -46,8 +46,8 @@ export interface Quiet {
 }
 
 /** The ways of a name: a message is sent by the first one that accepts it. */
-export interface Ladder {
-  rungs: readonly Rung[]
+export interface Ways {
+  ways: readonly Way[]
   /** How long a message may wait for one way before the next is tried, in milliseconds. */
   after: number
   /** What to do after a way that did not answer. */
@@ -55,10 +55,10 @@ export interface Ladder {
 }
 
 /** One way: a chat, a name that leads to one, or an HTTP address. */
-export type Rung = Address | { name: string } | HttpRung
+export type Way = Address | { name: string } | HttpWay
 
 /** An HTTP address that accepts messages. */
-export interface HttpRung {
+export interface HttpWay {
   url: string
   /** Signs the posted messages. */
   secret?: string
@@ -176,10 +176,10 @@ export interface Destination {
 }
 
 /** The ways of a name, resolved to addresses. */
-export interface Route extends Omit<Ladder, 'rungs'> {
+export interface Route extends Omit<Ways, 'ways'> {
   /** The name. */
   name: string
-  rungs: readonly Address[]
+  ways: readonly Address[]
 }
 
 /** The destinations of a request. */

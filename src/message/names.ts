@@ -4,7 +4,7 @@ import { quoted } from '../lib/log'
 import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
 import { isSet, readList, refuseFields } from '../lib/words'
-import { httpPlatform, type Address, type HttpRung, type Ladder, type Named, type Quiet, type Rung, type TargetNames } from './model'
+import { httpPlatform, type Address, type HttpWay, type Ways, type Named, type Quiet, type Way, type TargetNames } from './model'
 import { isZone, ownZone } from './quiet'
 import { chatOf, isName, nameRule, readAddress, toName, toPlatform } from './target'
 
@@ -12,9 +12,9 @@ import { chatOf, isName, nameRule, readAddress, toName, toPlatform } from './tar
 const longestDigest = 3600
 const longestAfter = 86_400
 const usualAfter = 120
-const mostRungs = 20
+const mostWays = 20
 const quietRule = 'quiet must be an object such as {from: "22:00", to: "08:00", zone: Asia/Shanghai}'
-const rungRule = 'an address of first must be group:<id> or private:<id>, with platform and account in front or not, a name, an http:// or https:// address, or {url, secret, format}'
+const wayRule = 'an address of first must be group:<id> or private:<id>, with platform and account in front or not, a name, an http:// or https:// address, or {url, secret, format}'
 
 /**
  * Reads the names of targets. The value of each is a target, a list of targets (or a text with commas), or an object with `to` or
@@ -37,7 +37,7 @@ export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnin
     const name = toName(written)
     attempt(name, () => names.set(name, parseNamed(name, value)))
   }
-  for (const [name, { first }] of names) attempt(name, () => first && demandRungs(first, names))
+  for (const [name, { first }] of names) attempt(name, () => first && demandWays(first, names))
   return { names, warnings }
 }
 
@@ -67,9 +67,9 @@ export function parseNamed(name: string, value: unknown, names?: TargetNames): N
   const rules = { ...language && { lang: language }, ...(isTimed || first !== undefined) && { policy } }
   if (first !== undefined) {
     demand(given === undefined && selfId === undefined, 'with first, each address names its platform and account itself: leave out platform and selfId')
-    const ladder = parseLadder(first, after, whenUnknown)
-    if (names) demandRungs(ladder, names)
-    return { addresses: [], isList: false, first: ladder, ...rules }
+    const ways = parseWays(first, after, whenUnknown)
+    if (names) demandWays(ways, names)
+    return { addresses: [], isList: false, first: ways, ...rules }
   }
   demand(after === undefined && whenUnknown === undefined, 'after and when_unknown go with first')
   const platform = given && toPlatform(given)
@@ -84,40 +84,40 @@ export function parseNamed(name: string, value: unknown, names?: TargetNames): N
   return { addresses, isList: Array.isArray(to) || addresses.length > 1, ...rules }
 }
 
-function parseLadder(first: unknown, after: unknown, whenUnknown: unknown): Ladder {
+function parseWays(first: unknown, after: unknown, whenUnknown: unknown): Ways {
   const values: unknown[] = typeof first === 'string' ? first.split(',').map(word => word.trim()) : Array.isArray(first) ? first : []
-  demand(values.length > 0 && values.length <= mostRungs, `first must be a list of 1 to ${mostRungs} addresses`)
+  demand(values.length > 0 && values.length <= mostWays, `first must be a list of 1 to ${mostWays} addresses`)
   demand(!isSet(whenUnknown) || whenUnknown === 'stop' || whenUnknown === 'next', 'when_unknown must be stop or next')
   return {
-    rungs: values.map(parseRung),
+    ways: values.map(parseWay),
     after: isSet(after) ? readSeconds(after, 1, longestAfter, 'after') : usualAfter * 1000,
     whenUnknown: whenUnknown === 'next' ? 'next' : 'stop',
   }
 }
 
-function parseRung(value: unknown): Rung {
-  if (isObject(value)) return parseHttpRung(withoutNull(value))
-  demand(typeof value === 'string', rungRule)
-  if (/^https?:\/\//i.test(value)) return parseHttpRung({ url: value })
+function parseWay(value: unknown): Way {
+  if (isObject(value)) return parseHttpWay(withoutNull(value))
+  demand(typeof value === 'string', wayRule)
+  if (/^https?:\/\//i.test(value)) return parseHttpWay({ url: value })
   const address = readChat(value)
   if (address) return address
   const name = toName(value)
-  demand(isName(name), rungRule)
+  demand(isName(name), wayRule)
   return { name }
 }
 
-function parseHttpRung({ url, secret, format, ...others }: JsonObject): HttpRung {
+function parseHttpWay({ url, secret, format, ...others }: JsonObject): HttpWay {
   const isAddress = typeof url === 'string' && /^https?:\/\//i.test(url) && URL.canParse(url)
-  demand(isAddress && Object.keys(others).length === 0, rungRule)
+  demand(isAddress && Object.keys(others).length === 0, wayRule)
   demand(isWord(secret) && (secret === undefined || isSigningSecret(secret)), 'secret must be text, or whsec_ and a key in base64 with its padding')
   demand(!isSet(format) || format === 'apprise', 'format must be apprise, or left out')
   return { url, ...secret !== undefined && { secret }, ...isSet(format) && { format: 'apprise' } }
 }
 
 /** Checks that each name among the ways leads to one chat. This rules out cycles, too. */
-function demandRungs({ rungs }: Ladder, names: TargetNames): void {
-  for (const rung of rungs) {
-    if ('name' in rung) demand(chatOf(rung.name, names) !== undefined, `first: ${JSON.stringify(rung.name)} must be a name that leads to one chat`)
+function demandWays({ ways }: Ways, names: TargetNames): void {
+  for (const way of ways) {
+    if ('name' in way) demand(chatOf(way.name, names) !== undefined, `first: ${JSON.stringify(way.name)} must be a name that leads to one chat`)
   }
 }
 

@@ -1,7 +1,7 @@
 import { RelayError } from '../errors'
 import { quoted } from '../lib/log'
 import {
-  httpPlatform, type Address, type BotSelector, type Destination, type Destinations, type HttpRung, type Ladder, type Named, type Route,
+  httpPlatform, type Address, type BotSelector, type Destination, type Destinations, type HttpWay, type Ways, type Named, type Route,
   type Target, type TargetNames,
 } from './model'
 
@@ -120,36 +120,36 @@ function tooMany(): RelayError {
 }
 
 /** @throws RelayError `no-such-target` if no way is left; `bad-request` if the request names a bot */
-function routeOf(name: string, ladder: Ladder, rungs: readonly Address[], { platform, selfId }: BotSelector): Route {
+function routeOf(name: string, { after, whenUnknown }: Ways, ways: readonly Address[], { platform, selfId }: BotSelector): Route {
   if ((platform ?? selfId) !== undefined) throw new RelayError('bad-request', `${name} has several ways, each with a bot of its own: leave out platform and self_id`)
-  if (rungs.length === 0) throw noSuchTarget(name)
-  return { ...ladder, name, rungs }
+  if (ways.length === 0) throw noSuchTarget(name)
+  return { name, ways, after, whenUnknown }
 }
 
 /** The ways of a destination; without a route, its target is the only one. */
 export function waysOf({ target, bot, route }: Pick<Destination, 'target' | 'bot' | 'route'>): readonly Address[] {
-  return route?.rungs ?? [{ target, ...bot }]
+  return route?.ways ?? [{ target, ...bot }]
 }
 
 /** All targets of a name, including those of its ways. A way is left out if it is a name that leads to no single chat any more. */
 export function reachOf(name: string, { addresses, first }: Named, names: TargetNames): readonly Address[] {
-  return first?.rungs.flatMap((rung, index): Address | readonly Address[] => {
-    if ('target' in rung) return rung
+  return first?.ways.flatMap((way, index): Address | readonly Address[] => {
+    if ('target' in way) return way
     // An HTTP address becomes a target whose ID is the name and the place of the way.
-    return 'url' in rung ? { platform: httpPlatform, target: { kind: 'group', id: `${name}/${index + 1}` } } : chatOf(rung.name, names) ?? []
+    return 'url' in way ? { platform: httpPlatform, target: { kind: 'group', id: `${name}/${index + 1}` } } : chatOf(way.name, names) ?? []
   }) ?? addresses
 }
 
 /** The skipped ways: names that lead to no single chat any more. */
 export function skippedWays({ first }: Named, names: TargetNames): string[] {
-  return first?.rungs.flatMap(rung => 'name' in rung && !chatOf(rung.name, names) ? [rung.name] : []) ?? []
+  return first?.ways.flatMap(way => 'name' in way && !chatOf(way.name, names) ? [way.name] : []) ?? []
 }
 
 /** Finds the HTTP address of a target, and the name that contains it. */
-export function findHttpRung({ id }: Target, names: TargetNames): { rung: HttpRung, name: string } | undefined {
+export function findHttpWay({ id }: Target, names: TargetNames): { way: HttpWay, name: string } | undefined {
   const [name = '', place] = id.split('/')
-  const rung = names.get(name)?.first?.rungs[Number(place) - 1]
-  return rung && 'url' in rung ? { rung, name } : undefined
+  const way = names.get(name)?.first?.ways[Number(place) - 1]
+  return way && 'url' in way ? { way, name } : undefined
 }
 
 /** The chat of a name; `undefined` if the name has several chats, or ways. */

@@ -1,14 +1,14 @@
 import type { Context } from 'koishi'
 import { unwrap } from '../lib/koishi'
-import { outcomeOf, type Delivery } from '../relay/delivery'
-import type { Backlog, CallOutcome, LaneState, LookUp, Observer } from '../relay/relay'
+import { outcomeOf, type Delivery } from '../relay/delivery/delivery'
+import type { Backlog, CallOutcome, QueueState, LookUp, Observer } from '../relay/relay'
 import { createInstruments } from './instruments'
 
 /** The values that are read together with the metrics. */
 export interface Sources {
   bots: () => readonly { status: string }[]
-  queues: () => readonly LaneState[]
-  /** The most requests that may wait in a lane. */
+  queues: () => readonly QueueState[]
+  /** The most requests that may wait in a queue. */
   capacity: number
   /** The deliveries that wait to be sent later; `undefined` without a database. */
   backlog: () => Backlog | undefined

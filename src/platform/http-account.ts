@@ -1,10 +1,10 @@
 import type { HTTP } from 'koishi'
 import { RelayError } from '../errors'
-import { digest } from '../lib/crypto'
+import { hash } from '../lib/crypto'
 import { networkReason, parseEndpoint, postJson, type Endpoint } from '../lib/endpoint'
 import { signatureHeaders } from '../lib/webhook-signature'
-import { httpPlatform, type ParsedItem, type Target, type TargetNames, type HttpRung } from '../message/model'
-import { findHttpRung } from '../message/target'
+import { httpPlatform, type ParsedItem, type Target, type TargetNames, type HttpWay } from '../message/model'
+import { findHttpWay } from '../message/target'
 import { classifyThrown } from './failure'
 import { SendError, type Account, type Health, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
 import { retryAfterOf } from './web'
@@ -25,10 +25,10 @@ export interface HttpOptions {
   stop: AbortSignal
 }
 
-/** The account for HTTP addresses. A target is a rung of a name's route. The account is always online. */
+/** The account for HTTP addresses. A target is a way of a name's route. The account is always online. */
 export class HttpAccount implements Account {
   readonly platform = httpPlatform
-  readonly selfId = 'rungs'
+  readonly selfId = 'ways'
   readonly sid = `${httpPlatform}:${this.selfId}`
   readonly name = ''
   readonly isOnline = true
@@ -44,14 +44,14 @@ export class HttpAccount implements Account {
 
   /** Everything can be written as text. */
   check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
-    if (!findHttpRung(target, this.options.names)) throw new RelayError('bad-request', noAddress)
+    if (!findHttpWay(target, this.options.names)) throw new RelayError('bad-request', noAddress)
     return items
   }
 
   message(target: Target, items: readonly LoadedItem[], name: string): Message {
     const text = toText(items)
     return {
-      likeness: digest(text),
+      likeness: hash(text),
       // Each call has the same `webhook-id`.
       idempotentFor: Infinity,
       send: begin => this.send(target, text, name, begin),
@@ -63,15 +63,15 @@ export class HttpAccount implements Account {
   }
 
   private async send(to: Target, text: string, name: string, begin: () => void): Promise<Receipt> {
-    const found = findHttpRung(to, this.options.names)
-    const endpoint = found && parseEndpoint(found.rung.url)
+    const found = findHttpWay(to, this.options.names)
+    const endpoint = found && parseEndpoint(found.way.url)
     if (!endpoint) throw new SendError('refused', noAddress, { isFinal: true })
-    const { name: target, rung: { secret, format } } = found
+    const { name: target, way: { secret, format } } = found
     // The name begins with the ID of the delivery.
     const [id] = name.split(' ')
     const content = format === 'apprise' ? { body: text, title: target, type: 'info' } : { text, target, delivery_id: id }
     const body = JSON.stringify(content)
-    const webhookId = digest(name)
+    const webhookId = hash(name)
     begin()
     return this.post(endpoint, format, body, {
       'webhook-id': webhookId,
@@ -80,7 +80,7 @@ export class HttpAccount implements Account {
   }
 
   private async post(
-    endpoint: Endpoint, format: HttpRung['format'], body: string, headers: Readonly<Record<string, string>>,
+    endpoint: Endpoint, format: HttpWay['format'], body: string, headers: Readonly<Record<string, string>>,
   ): Promise<Receipt> {
     const { http, timeout, stop } = this.options
     const { origin } = endpoint

@@ -10,9 +10,9 @@ import type { ParsedItem } from '../message/model'
 import { readItems, writeItems } from '../message/parse'
 import { writeTarget } from '../message/target'
 import { inTime, pause, type Clock } from './clock'
-import { isUnfinished, states, unfinished, type Delivery, type State } from './delivery'
+import { isUnfinished, states, unfinished, type Delivery, type State } from './delivery/delivery'
 import { NotOwner, fromRow, gone, keepsContent, lowestId, matches, nameOfError, noAnswer, sizeOfItems, toRow, writeCaller, type Filter, type Journal, type ListFilter, type OwnerRow, type OwnerStore, type Row } from './journal'
-import type { RecordContent } from './summary'
+import type { RecordContent } from './delivery/summary'
 
 declare module 'koishi' {
   interface Tables {

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { ParsedItem } from '../message/model'
-import type { Delivery, State } from './delivery'
+import type { Delivery, State } from './delivery/delivery'
 import { cutList, keepsContent, matches, sizeOfItems, type Filter, type Journal, type ListFilter } from './journal'
-import type { RecordContent } from './summary'
+import type { RecordContent } from './delivery/summary'
 
 const mebibyte = 1024 * 1024
 /** How long `none` keeps content that may still be sent again, in milliseconds. */

@@ -4,9 +4,9 @@ import { printable } from '../lib/log'
 import { isBoolean, isString, isTime, isWhole, listOf, nullable, objectOf, oneOf, optional } from '../lib/shape'
 import type { Address, ParsedItem, Target } from '../message/model'
 import { platformOf, readTarget, writeTarget } from '../message/target'
-import { isUnfinished, states, type Delivery, type ItemResult, type Open, type Results, type Sent, type State } from './delivery'
-import { isFlow } from './flow'
-import { isSummary, wordsOf, type RecordContent } from './summary'
+import { isUnfinished, states, type Delivery, type ItemResult, type Open, type Results, type Sent, type State } from './delivery/delivery'
+import { isFlow } from './delivery/flow'
+import { isSummary, wordsOf, type RecordContent } from './delivery/summary'
 
 /**
  * The store of deliveries: one table of a database (`journal-database.ts`), or a bounded list in memory
@@ -273,7 +273,7 @@ export function fromRow({ id, door, key, updatedAt, ...row }: Row): Delivery {
   if (!state || !target || !isSound) throw new Error('the row is damaged')
   const { open, results, flow: { route } } = record
   const isBeyond = open.some(({ indices }) => indices.some(index => index >= results.length))
-  if (isBeyond || (route && route.index >= route.rungs.length)) throw new Error('the row is damaged')
+  if (isBeyond || (route && route.index >= route.ways.length)) throw new Error('the row is damaged')
   return {
     ...record, id, state, target, door, key, updatedAt, summary,
     caller: row.caller === null ? null : Buffer.from(row.caller, 'hex').toString(),

@@ -3,8 +3,8 @@ import type { Language } from '../lib/language'
 import type { LongText, MessageRequest, ParsedItem, Target } from '../message/model'
 import type { Port } from '../platform/port'
 import type { Clock } from './clock'
-import type { Delivery } from './delivery'
-import type { CallOutcome, RecordContent } from './summary'
+import type { Delivery } from './delivery/delivery'
+import type { CallOutcome, RecordContent } from './delivery/summary'
 
 /** The request of a caller to the core. */
 export interface Submission {
@@ -20,7 +20,7 @@ export interface Submission {
    *
    * @throws RelayError if the caller may not send there
    */
-  admit?: (way: Way, added: number) => void
+  admit?: (reach: Reach, added: number) => void
   /** The Idempotency-Key. Each caller has keys of its own. */
   key?: string
   /**
@@ -47,10 +47,10 @@ export interface Submitted {
 }
 
 /** A target, and the platform of the sending bot, as Koishi names it. */
-export interface Way { target: Target, platform: string }
+export interface Reach { target: Target, platform: string }
 
 /** Checks that the caller may send these items to this target again. @throws RelayError */
-export type AdmitRetry = (way: Way, items: readonly ParsedItem[]) => void
+export type AdmitRetry = (reach: Reach, items: readonly ParsedItem[]) => void
 
 /** The result of a look-up. `local`: only the platform's client has the message. `silent`: the platform did not answer the look-up. */
 export type LookUp = 'found' | 'local' | 'absent' | 'inconclusive' | 'no-history' | 'silent'
@@ -63,7 +63,7 @@ export interface Observer {
   called: (outcome: CallOutcome, time: number) => void
   /** A look-up for a message has ended. */
   lookedUp: (finding: LookUp) => void
-  /** A lane was paused, or its pause started anew after a further failure. */
+  /** A queue was paused, or its pause started anew after a further failure. */
   paused: () => void
 }
 
@@ -89,15 +89,15 @@ export interface Policy {
   settleTime: number
 }
 
-/** The rules for lanes. Times are in milliseconds. */
-export interface LaneOptions {
-  /** The least time from the end of a call to the next one in the same lane. */
+/** The rules for queues. Times are in milliseconds. */
+export interface QueueOptions {
+  /** The least time from the end of a call to the next one in the same queue. */
   interval: number
-  /** The least time between the platform messages of an account, in all its lanes. */
+  /** The least time between the platform messages of an account, in all its queues. */
   accountInterval: number
-  /** The most waiting deliveries of a lane. */
+  /** The most waiting deliveries of a queue. */
   capacity: number
-  /** After how many failures in a row that are about its target a lane pauses. */
+  /** After how many failures in a row that are about its target a queue pauses. */
   pauseAfter: number
   /** The length of a pause. */
   pauseFor: number
@@ -130,7 +130,7 @@ export interface Files {
   /** Keeps a file at least until a time in milliseconds since the epoch. @throws RelayError `file-not-found` */
   keepUntil: (id: string, until: number) => Promise<void>
   /** A hash of its content; `undefined` if there is no such file. */
-  digest: (id: string) => Promise<string | undefined>
+  hash: (id: string) => Promise<string | undefined>
 }
 
 /** The data for the text of a digest. */
@@ -153,7 +153,7 @@ export interface DigestView {
 /** The door of the relay's own alerts. */
 export const alertDoor = 'alert'
 
-/** Why the deliveries of a lane are late. */
+/** Why the deliveries of a queue are late. */
 export type Delay = 'offline' | 'closed' | 'restarted' | 'failed'
 
 /** The rules for digests. */
@@ -169,7 +169,7 @@ export interface RelayOptions {
   clock: Clock
   port: Port
   policy: Policy
-  lane: LaneOptions
+  queue: QueueOptions
   digest: DigestOptions
   media: MediaOptions
   files: Files

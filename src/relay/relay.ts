@@ -2,26 +2,26 @@ import { RelayError } from '../errors'
 import { onAbort } from '../lib/async'
 import type { MessageRequest } from '../message/model'
 import { inTime, pause } from './clock'
-import type { Delivery, State } from './delivery'
-import type { History } from './history'
-import { Inquiries } from './inquiries'
+import type { Delivery, State } from './delivery/delivery'
+import type { History } from './delivery/history'
+import { Inquiries } from './accept/inquiries'
 import { nameOfError, type Journal } from './journal'
-import { readLane, waitOf, type Backlog, type LaneState, type Wait } from './lane'
+import { readQueue, waitOf, type Backlog, type QueueState, type Wait } from './queue/queue'
 import type { Ownership } from './owner'
-import { preview, type Preview } from './compose'
+import { preview, type Preview } from './send/compose'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import { Term, type Shared } from './term'
 
 export type { Contact } from '../platform/port'
-export type { Delivery } from './delivery'
-export type { Block } from './gates'
-export type { History } from './history'
-export type { Inquiries } from './inquiries'
+export type { Delivery } from './delivery/delivery'
+export type { Block } from './queue/gates'
+export type { History } from './delivery/history'
+export type { Inquiries } from './accept/inquiries'
 export type { ListFilter } from './journal'
-export { laneOf, readLane, type Backlog, type LaneState, type Wait } from './lane'
+export { queueOf, readQueue, type Backlog, type QueueState, type Wait } from './queue/queue'
 export { alertDoor, tellAll, type DigestOptions, type LookUp, type Observer, type RelayOptions, type Submission, type Submitted } from './options'
-export { digestDoor } from './digest'
-export type { CallOutcome } from './summary'
+export { digestDoor } from './queue/bundle'
+export type { CallOutcome } from './delivery/summary'
 export { Shared } from './term'
 
 /** The wait before the next try after a term could not begin, in milliseconds. */
@@ -149,17 +149,17 @@ export class Relay {
     return (await this.first()).replay.retry(id, admit)
   }
 
-  /** The lanes that are not empty, or are paused or held. */
-  lanes(): LaneState[] {
-    return this.term?.lanes.states() ?? []
+  /** The queues that are not empty, or are paused or held. */
+  queues(): QueueState[] {
+    return this.term?.queues.states() ?? []
   }
 
   /** The deferred deliveries; `undefined` without a database. */
   backlog(): Backlog | undefined {
-    return this.store?.journal.isDurable ? this.term?.lanes.backlog() : undefined
+    return this.store?.journal.isDurable ? this.term?.queues.backlog() : undefined
   }
 
-  /** The lanes that reached the pause limit with no success since, with the text of the last failure. */
+  /** The queues that reached the pause limit with no success since, with the text of the last failure. */
   failing(): ReadonlyMap<string, string> {
     return this.term?.gates.failing() ?? new Map()
   }
@@ -171,23 +171,23 @@ export class Relay {
 
   /** Why a queued delivery waits; `undefined` if it waits only for the deliveries before it. */
   waitOf(delivery: Delivery): Wait | undefined {
-    return this.term && waitOf(delivery, this.term.gates, this.term.lanes.nextWayAt(delivery))
+    return this.term && waitOf(delivery, this.term.gates, this.term.queues.nextWayAt(delivery))
   }
 
-  /** Ends the pause or hold of a lane early, unless its chat is still closed. */
-  async resume(lane: string): Promise<void> {
-    await this.term?.lanes.resume(lane)
+  /** Ends the pause or hold of a queue early, unless its chat is still closed. */
+  async resume(queue: string): Promise<void> {
+    await this.term?.queues.resume(queue)
   }
 
   /**
-   * Ends all deliveries waiting in a lane. Deferred ones can be retried.
+   * Ends all deliveries waiting in a queue. Deferred ones can be retried.
    *
    * @returns their number
-   * @throws RelayError `not-found` if the text is not the name of a lane
+   * @throws RelayError `not-found` if the text is not the name of a queue
    */
-  async drop(lane: string): Promise<number> {
-    if (!readLane(lane)) throw new RelayError('not-found')
-    return (await this.first()).lanes.drop(lane, new RelayError('unsent', 'dropped by an operator while it was waiting: nothing was sent'))
+  async drop(queue: string): Promise<number> {
+    if (!readQueue(queue)) throw new RelayError('not-found')
+    return (await this.first()).queues.drop(queue, new RelayError('unsent', 'dropped by an operator while it was waiting: nothing was sent'))
   }
 
   /** Rejects if this relay is not active, or its database is missing, does not answer, or refuses what is written. */

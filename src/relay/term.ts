@@ -1,20 +1,20 @@
 import { RelayError } from '../errors'
-import { Chats, LookUps, nameOf } from './chats'
+import { Chats, LookUps, nameOf } from './look-up/claims'
 import { every, type Clock } from './clock'
-import { Deliveries } from './deliveries'
-import { failRest, isUnfinished, type Delivery, type State } from './delivery'
-import { GateMemory, Gates } from './gates'
-import { History } from './history'
-import { Intake } from './intake'
+import { Deliveries } from './delivery/deliveries'
+import { failRest, isUnfinished, type Delivery, type State } from './delivery/delivery'
+import { GateMemory, Gates } from './queue/gates'
+import { History } from './delivery/history'
+import { Intake } from './accept/intake'
 import { nameOfError, type Journal } from './journal'
 import { MemoryJournal } from './journal-memory'
-import { laneOf } from './lane'
-import { Lanes } from './lanes'
-import { Limits } from './limits'
+import { queueOf } from './queue/queue'
+import { Queues } from './queue/queues'
+import { Limits } from './queue/limits'
 import type { RelayOptions, Submission, Submitted } from './options'
 import type { Ownership } from './owner'
-import { isChanging, Recheck } from './recheck'
-import { Replay } from './replay'
+import { isChanging, Recheck } from './look-up/recheck'
+import { Replay } from './accept/keys'
 
 /** Survives a reload of the plugin: the known messages of the chats, pauses, limits, and the journal in memory. */
 export class Shared {
@@ -40,7 +40,7 @@ const upkeepInterval = 60_000
  */
 export class Term {
   readonly history: History
-  readonly lanes: Lanes
+  readonly queues: Queues
   readonly gates: Gates
   readonly replay: Replay
   private readonly deliveries: Deliveries
@@ -76,7 +76,7 @@ export class Term {
     const deliveries = this.deliveries = new Deliveries(running)
     const gates = this.gates = new Gates(running, memory.gates)
     const sending = { ...running, deliveries, lookUps: new LookUps(running), gates }
-    const entering = { ...sending, lanes: this.lanes = new Lanes(sending) }
+    const entering = { ...sending, queues: this.queues = new Queues(sending) }
     const intake = this.intake = new Intake(entering, last)
     const recheck = this.recheck = new Recheck(entering)
     this.replay = new Replay({ ...entering, intake, recheck })
@@ -103,7 +103,7 @@ export class Term {
    * @throws RelayError `not-found`, `conflict`, `store-down`
    */
   async withdraw(id: string): Promise<State | undefined> {
-    const { deliveries, lanes } = this
+    const { deliveries, queues } = this
     const { state, deferred, results, attempts, open, flow } = await this.history.get(id)
     if (state !== 'queued') throw new RelayError('conflict', `this delivery is ${state}: only a queued one can be withdrawn`)
     if (results.some(result => result?.success)) {
@@ -113,7 +113,7 @@ export class Term {
     const active = deliveries.get(id)
     // It is withdrawn already, and its row is still there.
     if (!active) throw isChanging()
-    if (!lanes.giveUp(active.delivery)) throw new RelayError('conflict', 'this delivery is leaving in a digest: only a queued one can be withdrawn')
+    if (!queues.giveUp(active.delivery)) throw new RelayError('conflict', 'this delivery is leaving in a digest: only a queued one can be withdrawn')
     // The members of a digest end with it.
     const leavesRecord = attempts > 0 || open.length > 0 || flow.members !== undefined
     if (!leavesRecord) {
@@ -129,12 +129,12 @@ export class Term {
     this.endUpkeep()
     this.recheck.end()
     this.stop.abort()
-    this.lanes.close()
+    this.queues.close()
   }
 
   /** Waits for the sends that the end cuts short, and a short time for the last writes. */
   async finish(): Promise<void> {
-    await this.lanes.idle()
+    await this.queues.idle()
     await this.deliveries.finish()
   }
 
@@ -162,18 +162,18 @@ export class Term {
   }
 
   /**
-   * Resumes the deliveries of an earlier term. Deferred ones join their lanes. Those with a waiting caller end: as unanswered if they were
+   * Resumes the deliveries of an earlier term. Deferred ones join their queues. Those with a waiting caller end: as unanswered if they were
    * being sent. Unanswered ones are looked up.
    */
   private goOn(left: readonly Delivery[]): void {
-    const { deliveries, lanes, stop, memory: { chats } } = this
+    const { deliveries, queues, stop, memory: { chats } } = this
     if (stop.signal.aborted) return
     const found = left.filter(({ id }) => !deliveries.find(id))
     const waiting = found.filter(({ state }) => isUnfinished(state)).map(delivery => deliveries.add(delivery))
     for (const active of waiting) deliveries.cut(active)
     const inDigests = new Set<string>()
     for (const delivery of found) {
-      for (const open of delivery.open) chats.restore(laneOf(delivery), nameOf(delivery.id, open.indices), open)
+      for (const open of delivery.open) chats.restore(queueOf(delivery), nameOf(delivery.id, open.indices), open)
       if (delivery.state === 'unanswered') deliveries.remember(deliveries.toActive(delivery))
     }
     for (const { delivery } of waiting) {
@@ -187,7 +187,7 @@ export class Term {
       const { id, deferred } = active.delivery
       // Members end with their digest.
       if (inDigests.has(id) || !deliveries.get(id)) continue
-      if (deferred) lanes.join(active)
+      if (deferred) queues.join(active)
       else void deliveries.end(active, failRest(active.delivery, new RelayError('stopping', 'the relay ended before this could be sent: nothing was sent')))
     }
   }

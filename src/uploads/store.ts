@@ -105,7 +105,7 @@ export class UploadStore {
   }
 
   /** SHA-256 of the content of a file, in hexadecimal; `undefined` when the file cannot be read. */
-  digest(id: string): Promise<string | undefined> {
+  hash(id: string): Promise<string | undefined> {
     return this.use(id, async ({ path }) => {
       const hash = createHash('sha256')
       await pipeline(createReadStream(path), hash)

@@ -96,7 +96,7 @@ function judgeIds(cases: readonly Case[], entries: readonly LedgerEntry[]): stri
 /**
  * A message that was accepted before another one was issued is in the chat before it, unless it stepped aside.
  *
- * @param holding up to how many attempts a deferred text holds its lane; `Infinity` if all calls are answered
+ * @param holding up to how many attempts a deferred text holds its queue; `Infinity` if all calls are answered
  */
 function judgeOrder(
   cases: readonly Case[], entries: readonly LedgerEntry[], { holding, isOnce }: { holding: number, isOnce: boolean },
@@ -108,7 +108,7 @@ function judgeOrder(
   })
   return places.flatMap(({ account: earlier, last }) => {
     const { accepted, attempts = 0, request: { deferred, name }, items } = earlier
-    // A deferred message without an answer holds its lane only if it is a text with attempts left.
+    // A deferred message without an answer holds its queue only if it is a text with attempts left.
     const holds = attempts > 0 && attempts <= holding && (holding === Infinity || items.every(({ type }) => type === 'text'))
     if (accepted === undefined || (deferred && !holds)) return []
     const before = places.filter(({ account: later, first }) => later !== earlier && later.issued > accepted && first < last)

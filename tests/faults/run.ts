@@ -245,7 +245,7 @@ class Runner implements Run {
       const data = await this.get(`/deliveries/${id}`, isOptional)
       if (data === undefined) return
       delivery = readDelivery(data, account.items.length)
-      // The delivery had settled without an answer, and its lane resends it.
+      // The delivery had settled without an answer, and its queue resends it.
       if (!delivery) await this.allFinished()
       else if (isBehind(account, delivery.results)) await delay(100)
     } while (!delivery || (isBehind(account, delivery.results) && performance.now() < end))

@@ -166,8 +166,8 @@ describe('an account that may not send', () => {
         return delivery.held !== undefined || delivery.state !== 'queued'
       })
       assert.match(JSON.stringify(delivery), words)
-      const lane = `${String(delivery.bot)}/${placeOf(name).slice(name.length + 1)}`
-      await ask(`/queues/${encodeURIComponent(lane)}/resume`, 'POST')
+      const waiting = `${String(delivery.bot)}/${placeOf(name).slice(name.length + 1)}`
+      await ask(`/queues/${encodeURIComponent(waiting)}/resume`, 'POST')
       await reaches(id, 'sent')
       assert.equal(platforms.sends(name).length, 2)
     })

@@ -1,5 +1,5 @@
 import type { ParsedItem } from '../../src/message/model'
-import { isUnfinished, type Delivery, type State } from '../../src/relay/delivery'
+import { isUnfinished, type Delivery, type State } from '../../src/relay/delivery/delivery'
 import { NotOwner, cutList, matches, type Filter, type Journal, type ListFilter, type OwnerRow, type OwnerStore } from '../../src/relay/journal'
 import type { Random } from '../faults/random'
 import type { ProcessClock, Timeline } from './clock'

@@ -1,9 +1,9 @@
 import { quietUntil } from '../../src/message/quiet'
 import { writeAddress } from '../../src/message/target'
 import { longestLimit } from '../../src/platform/port'
-import { backoff, longestPreparation } from '../../src/relay/attempt'
-import { nameOf } from '../../src/relay/chats'
-import { isUnfinished, outcomeOf, type Delivery, type Open } from '../../src/relay/delivery'
+import { backoff, longestPreparation } from '../../src/relay/send/attempt'
+import { nameOf } from '../../src/relay/look-up/claims'
+import { isUnfinished, outcomeOf, type Delivery, type Open } from '../../src/relay/delivery/delivery'
 import type { ProcessClock } from './clock'
 import { statementTimeout, type PlannedRequest } from './plan'
 import { chatName, type Call, type Entry, type Question } from './platform'
@@ -36,13 +36,13 @@ function judgeAnswers(run: Run, { request, issues }: Account): string[] {
   })
 }
 
-/** How long a lane with waiting callers may be idle beyond the time of a call, in milliseconds. */
+/** How long a queue with waiting callers may be idle beyond the time of a call, in milliseconds. */
 const longestIdle = 12_000
 
-/** No caller waits while its lane is idle, and none waits after its turn for longer than all calls may take. */
+/** No caller waits while its queue is idle, and none waits after its turn for longer than all calls may take. */
 function judgeWaiting(run: Run, account: Account): string[] {
   const { request: { name, chat: place, mode }, marks, issues } = account
-  const { chats, policy: { timeout, retries }, lanes: { interval } } = run.plan
+  const { chats, policy: { timeout, retries }, queues: { interval } } = run.plan
   const { target: { id }, calls } = chats[place] ?? { target: {}, calls: [] }
   if (isForLater(account) || hasWrongClock(run) || calls.some(call => call?.heldFor !== undefined)) return []
   // Each of these may take as long as a call: looking up and freeing a key, inserting a row, writing an end.
@@ -209,14 +209,14 @@ function judgeTries(run: Run): string[] {
   const problems: string[] = []
   let muted: Call[] = []
   for (const call of run.calls) {
-    const isSameLane = ({ chat, process }: Call): boolean => chat === call.chat && process === call.process
-    const before = muted.find(isSameLane)
+    const isSameQueue = ({ chat, process }: Call): boolean => chat === call.chat && process === call.process
+    const before = muted.find(isSameQueue)
     const wait = before ? call.begunAt - before.begunAt : Infinity
     const isOpened = run.openings.some(({ chat, at }) => chat === call.chat && before && at > before.begunAt && at < call.begunAt)
     const hasArrived = before?.marks.some(mark => entriesOf(run, mark).some(({ time }) => time <= call.begunAt))
     if (call.outcome === 'muted' && wait < 59_000 && !hasArrived && !isOpened) problems.push(`${call.chat} is muted, and was tried again after ${wait} ms`)
     if (call.outcome !== 'muted' && call.outcome !== 'sent') continue
-    muted = muted.filter(each => !isSameLane(each))
+    muted = muted.filter(each => !isSameQueue(each))
     // If the relay ended before the answer, the next relay does not know that the chat is muted. Nor is an answer heard after a log-out.
     const { begunAt, answeredAt = Infinity, process: own, leftAt } = call
     const isHeard = leftAt === undefined && !run.endings.some(({ process, at }) => process === own && at >= begunAt && at <= answeredAt)
@@ -306,7 +306,7 @@ function judgeWays(run: Run, account: Account): string[] {
   const { route } = record?.flow ?? {}
   // Another attempt of the request has its own record.
   if (!record || !route || operations.some(({ kind, id }) => kind === 'retry' && id !== record.id)) return []
-  const told = [...route.past.map(({ target }) => target), writeAddress(route.rungs[route.index] ?? record)]
+  const told = [...route.past.map(({ target }) => target), writeAddress(route.ways[route.index] ?? record)]
   const asked = issues.find(({ id }) => id === record.id)?.at ?? 0
   const gone = callsOf(run, account).filter(({ begunAt }) => begunAt >= asked).map(({ chat }) => chat)
   const isTold = (chat: string): boolean => told.some(target => chat.endsWith(` ${target.slice(target.indexOf(target.includes('group:') ? 'group:' : 'private:'))}`))
@@ -329,7 +329,7 @@ function judgeDigest(run: Run, { request: { name, items, wishes }, marks, record
 
 /** The second judge: checks what the calls alone show. */
 export function watch(run: Run): string[] {
-  const { accounts, calls, plan: { policy: { retries, timeout }, lanes: { interval } } } = run
+  const { accounts, calls, plan: { policy: { retries, timeout }, queues: { interval } } } = run
   const problems: string[] = []
   for (const account of accounts) {
     const asked = account.issues.length + account.operations.filter(({ kind }) => kind === 'retry').length
@@ -348,18 +348,18 @@ export function watch(run: Run): string[] {
     }
     problems.push(...watchOwners(run, account), ...watchWithdrawn(run, account))
   }
-  const lanes = new Map<string, Call[]>()
-  for (const call of calls) lanes.set(call.chat, [...lanes.get(call.chat) ?? [], call])
-  for (const lane of lanes.values()) {
-    for (const [place, call] of lane.entries()) {
-      const before = lane[place - 1]
+  const queues = new Map<string, Call[]>()
+  for (const call of calls) queues.set(call.chat, [...queues.get(call.chat) ?? [], call])
+  for (const queue of queues.values()) {
+    for (const [place, call] of queue.entries()) {
+      const before = queue[place - 1]
       if (before?.process !== call.process) continue
       const answeredAt = before.answeredAt ?? Infinity
       // A call ends early, so that there is time for a look-up. Its time includes the save before it and the work of other plugins.
       const start = before.begunAt - (before.fault?.heldFor ?? 0)
       const over = Math.min(answeredAt, before.leftAt ?? Infinity, start + timeout - Math.min(1_500, timeout / 3) - 500)
-      const hasEnded = isEnded(run, before, call) || isAnsweredElsewhere(lane, before, call) || hasWrongClock(run)
-        || isGivenUp(run, before, call) || isRepeat(lane, before) || isAfterLimit(run, before) || isRepeatable(run, before, call)
+      const hasEnded = isEnded(run, before, call) || isAnsweredElsewhere(queue, before, call) || hasWrongClock(run)
+        || isGivenUp(run, before, call) || isRepeat(queue, before) || isAfterLimit(run, before) || isRepeatable(run, before, call)
       if (call.begunAt < over && !hasEnded) problems.push(`the calls of ${before.marks.join()} and ${call.marks.join()} overlap`)
       const left = answeredAt <= over && !hasEnded ? answeredAt : before.begunAt
       if (call.begunAt - left < interval && !hasWrongClock(run)) problems.push(`${call.begunAt - left} ms between ${before.marks.join()} and ${call.marks.join()}`)
@@ -368,7 +368,7 @@ export function watch(run: Run): string[] {
   return [...problems, ...watchOrder(run), ...run.accounts.flatMap(account => watchSettling(run, account))]
 }
 
-/** A text that was leaving when its relay ended holds its lane until it has settled, has arrived, or gets another call. */
+/** A text that was leaving when its relay ended holds its queue until it has settled, has arrived, or gets another call. */
 function watchSettling(run: Run, account: Account): string[] {
   const { acquisitions, endings, ledger, plan: { store, policy: { retries, timeout }, platform: { hasHistory, idempotentFor } } } = run
   const { request: { name, items, expiresIn, wishes = {} }, issues, operations, marks } = account
@@ -392,7 +392,7 @@ function watchSettling(run: Run, account: Account): string[] {
     const settled = (ended.kind === 'reload' ? begunAt : next.at) + settle
     const until = Math.min(settled, calls[index + 1]?.begunAt ?? Infinity, ...over.map(({ at }) => at), ...arrived.map(({ time }) => time))
     const isOf = ({ process, begunAt }: Call): boolean => process === next.process && begunAt > next.at && begunAt < until
-    // Messages that were accepted earlier are before it in the lane, even if they came late from another way or a digest.
+    // Messages that were accepted earlier are before it in the queue, even if they came late from another way or a digest.
     const issuedAt = ({ issues: [first] }: Account): number => first?.at ?? 0
     const later = run.accounts.filter(other => issuedAt(other) > issuedAt(account))
     // Messages with a call before its own get their old place back.
@@ -726,8 +726,8 @@ function timesAway({ calls, plan: { chats, moments } }: Run, { request }: Accoun
 }
 
 /** Only the first call has its full time. The caller's time may end during a later one. */
-function isRepeat(lane: readonly Call[], { marks, begunAt }: Call): boolean {
-  return lane.some(other => other.begunAt < begunAt && other.marks.some(mark => marks.includes(mark)))
+function isRepeat(queue: readonly Call[], { marks, begunAt }: Call): boolean {
+  return queue.some(other => other.begunAt < begunAt && other.marks.some(mark => marks.includes(mark)))
 }
 
 /** A call after a rate limit of its chat or account, which its caller waited for, also has less than its full time. */
@@ -755,8 +755,8 @@ function isGivenUp({ accounts }: Run, before: Call, { begunAt }: Call): boolean 
 }
 
 /** Another call of the same message was answered meanwhile. */
-function isAnsweredElsewhere(lane: readonly Call[], { marks }: Call, { begunAt }: Call): boolean {
-  return lane.some(({ marks: others, outcome, answeredAt = Infinity }) => (
+function isAnsweredElsewhere(queue: readonly Call[], { marks }: Call, { begunAt }: Call): boolean {
+  return queue.some(({ marks: others, outcome, answeredAt = Infinity }) => (
     others.join() === marks.join() && outcome === 'sent' && answeredAt <= begunAt
   ))
 }

@@ -97,7 +97,7 @@ export interface Plan {
   /** Whether the only faults are closed chats and kills. Then every accepted message arrives once, and in order. */
   isHeld?: true
   policy: { timeout: number, retries: number, retryUnanswered: Readonly<Record<string, boolean>>, settleTime: number }
-  lanes: { interval: number, accountInterval: number, capacity: number, pauseAfter: number, pauseFor: number }
+  queues: { interval: number, accountInterval: number, capacity: number, pauseAfter: number, pauseFor: number }
   platform: PlatformOptions
   chats: readonly PlannedChat[]
   requests: readonly PlannedRequest[]
@@ -154,7 +154,7 @@ export function createPlan(seed: number): Plan {
   return {
     seed, store, hosts, policy, requests, faultsEnd,
     chats: isLimited ? chats.map(chat => ({ ...chat, calls: withLimits(kinds, chat.calls) })) : chats,
-    lanes: {
+    queues: {
       interval, accountInterval: seed >= pacedSeeds ? 500 : 0, capacity: random.pick([2, 20, 20, 20]),
       pauseAfter: random.pick([2, 1000, 1000]), pauseFor: random.pick([10, 60]) * second,
     },
@@ -240,7 +240,7 @@ export function createHeldPlan(seed: number): Plan {
   return {
     seed, store, hosts, isHeld: true, chats, faultsEnd,
     policy: { timeout: 15 * second, retries, retryUnanswered: {}, settleTime: 30 * second },
-    lanes: { interval, accountInterval: 0, capacity: 200, pauseAfter: 1000, pauseFor: minute },
+    queues: { interval, accountInterval: 0, capacity: 200, pauseAfter: 1000, pauseFor: minute },
     platform: {
       hasHistory: true, reports: random.chance(0.5), isCoarse: random.chance(0.5), offset: 0, accounts: [sid], retriesUnanswered,
       tellsMutes: random.chance(0.5),

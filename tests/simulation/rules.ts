@@ -16,7 +16,7 @@ interface Rule {
 export const rules: readonly Rule[] = [
   {
     number: 1, off: 'a delivery leaves before its acceptance is saved',
-    patches: [{ file: 'lanes.ts', find: 'isSaved: !isDurable', replace: 'isSaved: true' }],
+    patches: [{ file: 'queues.ts', find: 'isSaved: !isDurable', replace: 'isSaved: true' }],
   },
   {
     number: 2, off: 'an insert without an answer is not cancelled',
@@ -71,16 +71,16 @@ export const rules: readonly Rule[] = [
     patches: [{ file: 'recheck.ts', find: 'calls > policy.retries', replace: 'calls >= 0' }],
   },
   {
-    number: 9, off: 'a text that was leaving when its relay ended does not hold its lane',
+    number: 9, off: 'a text that was leaving when its relay ended does not hold its queue',
     patches: [{ file: 'attempt.ts', find: `kind === 'text' && !this.isLast ?`, replace: `kind === 'text' && !this.isLast && !this.sending.earlier ?` }],
   },
   {
     number: 10, off: 'one entry is enough for several equal messages',
-    patches: [{ file: 'chats.ts', find: 'within.size >= this.open(chat, call.likeness).length', replace: 'within.size > 0' }],
+    patches: [{ file: 'claims.ts', find: 'within.size >= this.open(chat, call.likeness).length', replace: 'within.size > 0' }],
   },
   {
     number: 11, off: 'an equal entry before the window counts for nothing',
-    patches: [{ file: 'chats.ts', find: 'page.oldest < start && free.length === 0', replace: 'page.oldest < start' }],
+    patches: [{ file: 'claims.ts', find: 'page.oldest < start && free.length === 0', replace: 'page.oldest < start' }],
   },
   {
     number: 12, off: 'the start does not load what ended unanswered',

@@ -2,7 +2,7 @@ import { RelayError, type Outcome } from '../../src/errors'
 import { onAbort } from '../../src/lib/async'
 import type { Address, Item, MessageRequest } from '../../src/message/model'
 import type { LoadedItem } from '../../src/platform/port'
-import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery'
+import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery/delivery'
 import { RowOwner, type Ownership } from '../../src/relay/owner'
 import { Relay, Shared, type Submission, type Submitted } from '../../src/relay/relay'
 import { Random } from '../faults/random'
@@ -266,7 +266,7 @@ class World implements Run {
       clock: own,
       port: this.platform.port(clock),
       policy: plan.policy,
-      lane: plan.lanes,
+      queue: plan.queues,
       digest: { backlog: 3, write: ({ lines }) => Promise.resolve(lines.map(({ text }) => text).join('\n')) },
       media: {
         transport: 'url',
@@ -280,7 +280,7 @@ class World implements Run {
       files: {
         hold: () => () => undefined,
         keepUntil: () => Promise.resolve(),
-        digest: id => Promise.resolve(files.get(id)?.data.toString('hex')),
+        hash: id => Promise.resolve(files.get(id)?.data.toString('hex')),
       },
       logger: { info: log, warn: log },
       observer: { ended: () => undefined, called: () => undefined, lookedUp: finding => this.note(`looked up: ${finding}`), paused: () => this.note('paused') },
@@ -535,7 +535,7 @@ class World implements Run {
       ...(digest ?? quiet) !== undefined && {
         policy: { name, ...digest !== undefined && { digest }, ...quiet && { quiet } },
       },
-      ...route && { route: { ...route, name, rungs: route.ways.map(chat => this.addressOf(chat, request)) } },
+      ...route && { route: { ...route, name, ways: route.ways.map(chat => this.addressOf(chat, request)) } },
     }
   }
 
@@ -571,7 +571,7 @@ class World implements Run {
   private readRecords(): void {
     this.note('the records are read')
     for (const { instance } of this.processes.filter(process => process !== undefined)) {
-      for (const { queue, state, waiting, later } of instance.relay.lanes()) {
+      for (const { queue, state, waiting, later } of instance.relay.queues()) {
         // Scheduled messages are tried only when their time comes. A hold without waiting messages lasts half an hour.
         const [quiet, digest] = [later?.kinds.quiet ?? 0, later?.kinds.digest ?? 0]
         if (state === 'held' && waiting > quiet + digest) this.complain(`${queue} is held for ever`)

@@ -3,13 +3,13 @@ import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
 import type { MessageRequest, ParsedItem } from '../../src/message/model'
 import { SendError, type Account, type Closure, type Limit, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
-import { isUnfinished, outcomeOf, type Delivery, type State } from '../../src/relay/delivery'
+import { isUnfinished, outcomeOf, type Delivery, type State } from '../../src/relay/delivery/delivery'
 import { cutList, matches, type Journal, type ListFilter } from '../../src/relay/journal'
 import { Relay, Shared, tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/relay'
 import { SimulatedClock } from './simulated-clock'
 
 export const chat = { kind: 'group', id: '1' } as const
-export const lane = 'onebot:1/group:1'
+export const queue = 'onebot:1/group:1'
 
 /**
  * The course of a call: after how many milliseconds it arrives, or never, and after how many it is answered, or never. The answer is a
@@ -277,7 +277,7 @@ function copyOf(delivery: Delivery | undefined): Delivery | undefined {
   return delivery && { ...delivery }
 }
 
-type Changes = Partial<RelayOptions['policy'] & RelayOptions['lane'] & Pick<RelayOptions, 'longText'>> & { isDurable?: boolean, isStandIn?: boolean }
+type Changes = Partial<RelayOptions['policy'] & RelayOptions['queue'] & Pick<RelayOptions, 'longText'>> & { isDurable?: boolean, isStandIn?: boolean }
 
 /** The core with a test platform, in simulated time. */
 export class Core {
@@ -326,7 +326,7 @@ export class Core {
     const interval = changes.interval ?? 0
     this.relay = new Relay(this.shared, {
       clock, port, policy: { timeout: 10_000, retries: 2, retryUnanswered: {}, settleTime: 30_000, ...changes },
-      lane: { interval, accountInterval: 0, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
+      queue: { interval, accountInterval: 0, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
       digest: {
         backlog: 5,
         write: ({ count, since, delay = '', lines, more }) => {
@@ -336,7 +336,7 @@ export class Core {
         },
       },
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
-      files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), digest: () => Promise.resolve(undefined) },
+      files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), hash: () => Promise.resolve(undefined) },
       logger: { info: (line: string) => void this.notes.push(line), warn: (_: string, line: string) => void this.warnings.push(line) },
       observer: tellAll([]), recordContent: 'full', longText: changes.longText ?? '', retention: 1e9,
       enter: () => this.isStopping ? undefined : () => undefined,

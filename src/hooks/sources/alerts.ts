@@ -1,6 +1,6 @@
 // Alertmanager and Grafana, which both send groups of alerts.
 import { RelayError } from '../../errors'
-import { digest, isHmac } from '../../lib/crypto'
+import { hash, isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../lib/shape'
 import { isRecent } from '../../lib/webhook-signature'
 import { address, count, cut, date, header, joinLines, labelled, line, object, objects, textOf } from '../fields'
@@ -104,7 +104,7 @@ function readAlerts(payload: JsonObject, sender: string, pages: readonly string[
   const { groupKey } = payload
   const summaries = new Set(named.map(alert => labelled(name === '' ? nameOf(alert) : '', textsOf(alert)[0] ?? '')).filter(text => text !== ''))
   return {
-    name: 'alert', status, ...typeof groupKey === 'string' && groupKey !== '' && { thread: digest(groupKey) },
+    name: 'alert', status, ...typeof groupKey === 'string' && groupKey !== '' && { thread: hash(groupKey) },
     line: withMark(status, labelled(name, [...summaries].join('; '))), view,
   }
 }
@@ -171,5 +171,5 @@ function keyOf({ payload: { groupKey, status, alerts } }: HookRequest): EventKey
   const list = objects(alerts, maxMarks)
   if (!Array.isArray(alerts) || list.length === 0) return undefined
   const marks = list.map(alert => [alert.fingerprint, alert.startsAt, alert.status].map(each => line(each)).join(' ')).sort()
-  return { text: digest(JSON.stringify([line(groupKey, 4000), line(status), alerts.length, marks])), lifetime }
+  return { text: hash(JSON.stringify([line(groupKey, 4000), line(status), alerts.length, marks])), lifetime }
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { setTimeout as delay } from 'node:timers/promises'
 import { demand } from '../../errors'
-import { digest } from '../../lib/crypto'
+import { hash } from '../../lib/crypto'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
@@ -180,7 +180,7 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
   constructor(account: DiscordAccount, target: Target, items: readonly LoadedItem[], private readonly name: string, changed?: string) {
     super(account, target, items, changed)
     this.parts = toParts(items)
-    this.likeness = digest(JSON.stringify(this.parts.map(({ content, files }) => [essenceOf(content), files.map(({ name }) => name)])))
+    this.likeness = hash(JSON.stringify(this.parts.map(({ content, files }) => [essenceOf(content), files.map(({ name }) => name)])))
   }
 
   protected async channel(): Promise<Channel> {
@@ -245,7 +245,7 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
     const answered = index === 0 ? this.answered : undefined
     return {
       content,
-      nonce: digest(`${this.name} ${index}`).slice(0, 25),
+      nonce: hash(`${this.name} ${index}`).slice(0, 25),
       enforce_nonce: true,
       allowed_mentions: { parse: mentionsAll ? ['everyone'] : [], users },
       ...answered !== undefined && { message_reference: { message_id: answered, fail_if_not_exists: false } },

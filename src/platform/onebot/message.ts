@@ -1,5 +1,5 @@
 import type { h } from 'koishi'
-import { digest } from '../../lib/crypto'
+import { hash } from '../../lib/crypto'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import type { Target } from '../../message/model'
@@ -105,7 +105,7 @@ export function contentOf(segments: readonly Segment[]): Content {
     else if (!omitted.has(type)) words += `${border}${type}${border}`
   }
   const parts = words.replace(/\r\n?/g, '\n').split(border)
-  return { digest: digest(parts.map(part => part.trim()).join(border)), files }
+  return { digest: hash(parts.map(part => part.trim()).join(border)), files }
 }
 
 /** The content of the `message` of an event or of a history, `undefined` when it is not a message. */
@@ -121,7 +121,7 @@ export function isSameContent(a: Content, b: Content): boolean {
 
 /** A text that is equal for messages that look the same, whatever the sizes of their files. */
 export function likenessOf({ digest: parts, files }: Content): string {
-  return files.length === 0 ? parts : digest([parts, ...files.map(({ names }) => names[0] ?? '')].join(border))
+  return files.length === 0 ? parts : hash([parts, ...files.map(({ names }) => names[0] ?? '')].join(border))
 }
 
 /** The name is in `file` (NapCat, LuckyLilliaBot), `name` (go-cqhttp) or `file_name` (Lagrange). */

@@ -1,5 +1,5 @@
 import { h } from 'koishi'
-import { digest } from '../../lib/crypto'
+import { hash } from '../../lib/crypto'
 import { fieldsOf, toText } from '../../lib/shape'
 import { cleanWording } from '../failure'
 import { elementsText } from '../incoming'
@@ -103,7 +103,7 @@ function escapeText(text: string): string {
  */
 export function likenessOf(elements: readonly h[]): string {
   const text = elementsText(elements)
-  return digest(JSON.stringify([text.replace(/[^\p{L}\p{N}]+/gu, '') || text.trim(), ...mediaIn(elements)]))
+  return hash(JSON.stringify([text.replace(/[^\p{L}\p{N}]+/gu, '') || text.trim(), ...mediaIn(elements)]))
 }
 
 const media: ReadonlySet<string> = new Set(['img', 'image', 'video', 'audio', 'file'])

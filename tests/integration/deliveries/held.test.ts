@@ -46,6 +46,6 @@ test('a group that is muted for a while gets all alerts when that is over, in th
 test('what waits for an HTTP address that cannot be reached is held', async t => {
   const relay = await relayWith(t, { config: { targets: { closed: { first: [`http://127.0.0.1:${await freePort()}/`] } } } })
   assert.equal((await post(relay, 'message/closed', { message: 'waits' })).status, 200)
-  const held = /"queue":"http:rungs\/group:closed\/1",.*"waiting":1,"state":"held",.*"cause":"unreachable","reason":"the platform/
+  const held = /"queue":"http:ways\/group:closed\/1",.*"waiting":1,"state":"held",.*"cause":"unreachable","reason":"the platform/
   await until('it is held', async () => held.test(JSON.stringify(await queue(relay))))
 })

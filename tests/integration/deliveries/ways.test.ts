@@ -21,8 +21,8 @@ test('a name with several ways is tried again from its first way that has a bot,
     const relay = await relayWith(t, { config: { targets, keys }, ...path === null && { path } })
     const goOnline = await takeOffline(relay)
     const { data, error } = await relay.post({ to: 'oncall', msg: 'x' }, path === null ? {} : later)
-    const [id, [lane]] = [String(data.delivery_id ?? error.delivery_id), relay.app.bots.map(({ sid }) => `${sid}/group:${group}`)]
-    if (path === undefined) await relay.ask(`/queues/${encodeURIComponent(String(lane))}`, 'DELETE')
+    const [id, [queue]] = [String(data.delivery_id ?? error.delivery_id), relay.app.bots.map(({ sid }) => `${sid}/group:${group}`)]
+    if (path === undefined) await relay.ask(`/queues/${encodeURIComponent(String(queue))}`, 'DELETE')
     assert.equal((await relay.show(id)).state, 'failed')
     await goOnline()
     assert.deepEqual(await sendAs(relay, 'key-of-the-first-way', `/deliveries/${id}/retry`), [403, 'this key may not send to oncall'])

@@ -61,7 +61,7 @@ test('names are letters and digits of any script, in one normal form, and look l
   ]
   for (const name of wrong) assert.throws(() => parseNamed(name, 'group:1'), /a name must be 1 to 64 letters, digits/, JSON.stringify(name))
   const way = parseNames({ 告警群: 'group:1', Ünïcode: { first: ['告警群', 'é'.normalize('NFD')] }, é: 'group:2' })
-  assert.deepEqual([way.warnings, way.names.get('Ünïcode')?.first?.rungs], [[], [{ name: '告警群' }, { name: 'é' }]])
+  assert.deepEqual([way.warnings, way.names.get('Ünïcode')?.first?.ways], [[], [{ name: '告警群' }, { name: 'é' }]])
 })
 
 test('a name that may have been made is not unknown before those are read', async () => {
@@ -178,7 +178,7 @@ describe('names that are given again and again', () => {
       target: { kind: 'group', id: '1' }, asked: 'oncall', bot: {}, policy,
       route: {
         name: 'oncall', after: 60_000, whenUnknown: 'next',
-        rungs: [
+        ways: [
           { target: { kind: 'group', id: '1' } }, { target: { kind: 'group', id: '1' }, platform: 'onebot', selfId: '20002' },
           { platform: 'http', target: { kind: 'group', id: 'oncall/3' } }, { platform: 'http', target: { kind: 'group', id: 'oncall/4' } },
         ],

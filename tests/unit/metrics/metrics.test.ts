@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import { Metrics, type Sources } from '../../../src/metrics'
-import { createDelivery, end, type Delivery, type Results } from '../../../src/relay/delivery'
-import type { LaneState } from '../../../src/relay/relay'
+import { createDelivery, end, type Delivery, type Results } from '../../../src/relay/delivery/delivery'
+import type { QueueState } from '../../../src/relay/relay'
 
 const quiet: Sources = {
   bots: () => [], queues: () => [], capacity: 1000, backlog: () => undefined, refusals: () => new Map(),
@@ -58,7 +58,7 @@ test('digests are counted by their size, and ways by their place', async () => {
   assertLines(await read(), 'digest_deliveries_count 0', 'ways_total{place="2"} 0')
   const members = Array.from({ length: 7 }, (_, index) => ({ id: String(index), shown: true }))
   metrics.ended({ ...ended('webhook', [sent]), flow: { members } }, 1)
-  const route = { name: 'oncall', rungs: [], after: 1, whenUnknown: 'stop' as const, index: 1, past: [] }
+  const route = { name: 'oncall', ways: [], after: 1, whenUnknown: 'stop' as const, index: 1, past: [] }
   for (const results of [[sent], [failed('refused')]]) metrics.ended({ ...ended('webhook', results), flow: { route } }, 1)
   assertLines(await read(), 'digest_deliveries_bucket{le="5"} 0', 'digest_deliveries_bucket{le="10"} 1', 'ways_total{place="2"} 1')
 })
@@ -82,13 +82,13 @@ test('calls and deliveries are timed, and counted by outcome, look-ups by findin
 test('how things stand is asked for each time, the outbox only where there is a database', async () => {
   const { read } = start()
   const now = Date.now()
-  const lane = { bot: 'onebot:1', target: { kind: 'group', id: '1' } } as const
-  const queues: LaneState[] = [
-    { ...lane, queue: 'a', waiting: 3, state: 'busy', oldest: now - 60_000 },
-    { ...lane, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000, block: { state: 'paused', cause: 'paused', reason: '', until: now } },
-    { ...lane, queue: 'c', waiting: 0, state: 'paused' },
+  const queue = { bot: 'onebot:1', target: { kind: 'group', id: '1' } } as const
+  const queues: QueueState[] = [
+    { ...queue, queue: 'a', waiting: 3, state: 'busy', oldest: now - 60_000 },
+    { ...queue, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000, block: { state: 'paused', cause: 'paused', reason: '', until: now } },
+    { ...queue, queue: 'c', waiting: 0, state: 'paused' },
     {
-      ...lane, queue: 'd', waiting: 9, state: 'held', block: { state: 'held', cause: 'muted', reason: '', since: now, until: null },
+      ...queue, queue: 'd', waiting: 9, state: 'held', block: { state: 'held', cause: 'muted', reason: '', since: now, until: null },
       later: { count: 10, kinds: { scheduled: 4, quiet: 1, digest: 5 }, next: 1 },
     },
   ]

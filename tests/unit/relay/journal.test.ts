@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../../src/errors'
-import { digest } from '../../../src/lib/crypto'
+import { hash } from '../../../src/lib/crypto'
 import type { ParsedItem } from '../../../src/message/model'
 import { pause, systemClock, type Clock } from '../../../src/relay/clock'
-import { states, type Delivery } from '../../../src/relay/delivery'
+import { states, type Delivery } from '../../../src/relay/delivery/delivery'
 import { inThread, NotOwner, type Journal, type ListFilter, type OwnerRow } from '../../../src/relay/journal'
 import { DatabaseJournal, type JournalOptions } from '../../../src/relay/journal-database'
 import { MemoryJournal } from '../../../src/relay/journal-memory'
@@ -212,7 +212,7 @@ for (const [kind, open, options] of kinds) {
       const pick = <T>(values: readonly T[], index: number): T => values[index % values.length] ?? assert.fail()
       const all = Array.from({ length: 300 }, (_, index) => deliveryOf({
         createdAt: start + index * 100, state: pick(states, index), target: { kind: index % 7 ? 'group' : 'private', id: String(index % 3) },
-        flow: index % 4 === 3 ? {} : { thread: { name: digest('t'), mode: 'reply', done: 'replied', ids: ['7'], index: 1 } },
+        flow: index % 4 === 3 ? {} : { thread: { name: hash('t'), mode: 'reply', done: 'replied', ids: ['7'], index: 1 } },
         caller: pick(['', 'CI', 'ci', 'É'], index) || null, door: pick(['webhook', 'hooks/a', 'hooks/b', 'hooks'], index >> 2), bot: pick(['onebot:1', 'discord:2', ''], index >> 1),
         summary: { items: [{ type: 'text', msg: pick(['Straße 100%_"\\', 'build.*', '🚀\n'], index) }], calls: [{ at: 0, took: 0, outcome: 'refused', reason: 'refused: "msg":"n.*"' }], waited: null, platformTime: 0 },
       }))
@@ -238,7 +238,7 @@ for (const [kind, open, options] of kinds) {
       assert.deepEqual(idsOf(await journal.list({ bot: 'onebot:1', targets: [group], limit: 20 })), idsOf(to).slice(0, 20))
       assert.deepEqual(idsOf(await journal.list({ bot: 'onebot:1', targets: [group], limit: 999 })), idsOf(to))
       const ofThread = to.toReversed().filter(({ createdAt, flow }) => createdAt >= start + 10_000 && flow.thread)
-      const thread = digest('t')
+      const thread = hash('t')
       assert.notEqual(ofThread.length, 0)
       const found = await inThread(journal, thread, 'onebot:1', group, start + 10_000)
       assert.deepEqual(idsOf(found), idsOf(ofThread))
@@ -253,9 +253,9 @@ for (const [kind, open, options] of kinds) {
           assert.deepEqual(filter.states.map(each => counts.get(each) ?? 0), expected, JSON.stringify(filter))
         }
       }
-      const long = Array.from({ length: 120 }, () => deliveryOf({ flow: { thread: { name: digest('long'), mode: 'update' } } }))
+      const long = Array.from({ length: 120 }, () => deliveryOf({ flow: { thread: { name: hash('long'), mode: 'update' } } }))
       for (const delivery of long) journal.record(delivery, [])
-      const ends = idsOf(await inThread(journal, digest('long'), 'onebot:10000', group, start))
+      const ends = idsOf(await inThread(journal, hash('long'), 'onebot:10000', group, start))
       assert.deepEqual([ends.slice(0, 50), ends.slice(-50)], [idsOf(long).slice(0, 50), idsOf(long).slice(-50)])
     })
   })
@@ -575,10 +575,10 @@ describe('a journal in a database', () => {
   test('leaves a row with an odd number out', async t => {
     const { journal, app, lines } = await openDatabase(t, new SimulatedClock(Date.now()), {})
     await journal.adopt(1, 0)
-    const rungs = [{ target: { kind: 'group', id: '1' } }]
+    const ways = [{ target: { kind: 'group', id: '1' } }]
     const odd: Record<string, object> = Object.fromEntries(['-1', '0.5', '9007199254740992', '1e999', 'null'].flatMap(number => [
       `"seq": ${number}`, `"attempts": ${number}`, `"open": [{"indices": [${number}], "likeness": "", "since": 0, "settle": 0, "calls": 0}]`,
-      `"flow": {"route": ${JSON.stringify({ name: '', rungs, after: 0, whenUnknown: 'stop', past: [] }).slice(0, -1)}, "index": ${number}}}`,
+      `"flow": {"route": ${JSON.stringify({ name: '', ways, after: 0, whenUnknown: 'stop', past: [] }).slice(0, -1)}, "index": ${number}}}`,
     ].map(field => [field, {}])))
     for (const time of ['-1', '8.65e15', '1e999']) {
       for (const field of [`"createdAt": ${time}`, `"expiresAt": ${time}`, `"flow": {"sendAt": ${time}}`]) odd[field] = {}

@@ -3,12 +3,12 @@ import { describe, test } from 'node:test'
 import { causes } from '../../../src/message/causes'
 import type { MessageRequest } from '../../../src/message/model'
 import { SendError } from '../../../src/platform/port'
-import type { Delivery } from '../../../src/relay/delivery'
+import type { Delivery } from '../../../src/relay/delivery/delivery'
 import { Core, fates } from '../../support/core'
 
 const minute = 60_000
-const rungs = [{ target: { kind: 'group', id: '1' } }, { target: { kind: 'group', id: '2' } }] as const
-const route: NonNullable<MessageRequest['route']> = { name: 'oncall', rungs, after: 2 * minute, whenUnknown: 'stop' }
+const ways = [{ target: { kind: 'group', id: '1' } }, { target: { kind: 'group', id: '2' } }] as const
+const route: NonNullable<MessageRequest['route']> = { name: 'oncall', ways, after: 2 * minute, whenUnknown: 'stop' }
 
 function only({ journal }: Core): Delivery {
   const [{ delivery } = assert.fail()] = [...journal.rows.values()]
@@ -106,7 +106,7 @@ describe('a delivery with several ways', () => {
     const core = await Core.ready()
     core.port.cause = causes['logged-out'].en
     core.port.online = false
-    for (const text of ['a', 'b', 'c']) void core.submit(text, { route: { ...route, rungs: [...rungs, { target: { kind: 'group', id: '3' } }] } })
+    for (const text of ['a', 'b', 'c']) void core.submit(text, { route: { ...route, ways: [...ways, { target: { kind: 'group', id: '3' } }] } })
     await core.run(2_000)
     assert.deepEqual([...core.journal.rows.values()].map(({ delivery }) => delivery.target.id), ['3', '3', '3'])
     core.port.online = true
@@ -134,7 +134,7 @@ describe('a delivery with several ways', () => {
     await core.run(100, core.submit('caller'))
     core.port.cause = causes['logged-out'].en
     core.port.online = false
-    // Before the look at all lanes, which is made every five seconds.
+    // Before the look at all queues, which is made every five seconds.
     await core.run(3_000)
     assert.deepEqual(core.log, ['batch accepted', 'caller unsent'])
     core.port.online = true
@@ -188,7 +188,7 @@ describe('a delivery with several ways', () => {
 
   test('that was accepted is taken by its last way, however full that is', async () => {
     const core = await Core.ready({ retries: 0, capacity: 1, fates: [{ arrives: 5_000, answered: 5_000 }, fates.refused] })
-    for (const text of ['x', 'y']) await core.run(100, core.later(text, { target: rungs[1].target }))
+    for (const text of ['x', 'y']) await core.run(100, core.later(text, { target: ways[1].target }))
     await core.run(minute, core.later('a', { route }))
     assert.deepEqual(core.port.texts, ['x', 'y', 'a'])
   })

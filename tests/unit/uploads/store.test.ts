@@ -90,18 +90,18 @@ describe('digest', () => {
     const { directory, store } = createStore()
     const [first = '', second = '', large = ''] = await put(store, 'a', 'a', 'large')
     await writeFile(join(directory, large), 'x'.repeat(1_000_000))
-    for (const id of [first, second]) assert.equal(await store.digest(id), sha256('content of a'))
-    assert.equal(await store.digest(large), sha256('x'.repeat(1_000_000)))
+    for (const id of [first, second]) assert.equal(await store.hash(id), sha256('content of a'))
+    assert.equal(await store.hash(large), sha256('x'.repeat(1_000_000)))
   })
 
   test('is unknown where there is no such file, and behind a link', async () => {
     const { directory, store } = createStore()
     const { id } = await putOne(store, 'a')
     await rm(join(directory, id))
-    for (const gone of [id, '../a']) assert.equal(await store.digest(gone), undefined)
+    for (const gone of [id, '../a']) assert.equal(await store.hash(gone), undefined)
     await writeFile(join(dirname(directory), 'secret'), 'secret')
     await symlink(join(dirname(directory), 'secret'), join(directory, id))
-    assert.equal(await store.digest(id), undefined)
+    assert.equal(await store.hash(id), undefined)
   })
 })
 

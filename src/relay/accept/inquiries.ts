@@ -1,0 +1,104 @@
+import { RelayError } from '../../errors'
+import { Mutex } from '../../lib/async'
+import type { BotSelector, Target } from '../../message/model'
+import { SendError, type Account, type Contact } from '../../platform/port'
+import { inTime } from '../clock'
+import { messageIdsOf } from '../delivery/delivery'
+import type { History } from '../delivery/history'
+import type { RunningOptions } from '../options'
+
+/** The greatest age of a message to recall, in milliseconds: platforms allow some minutes, and more to administrators of a group. */
+const recallable = 24 * 60 * 60 * 1000
+
+/** How many deliveries, the newest first, are searched for it: a search for an unknown message reads all of them. */
+const maxLooked = 10_000
+
+/** Requests to platforms besides sending. */
+export class Inquiries {
+  private readonly looks = new Mutex()
+
+  constructor(private readonly context: RunningOptions) {}
+
+  /**
+   * Recalls a platform message of the last day that one of the last 10,000 deliveries sent.
+   *
+   * @param messageId as the platform returned it
+   * @param history the deliveries to search
+   * @param isAllowed whether the caller may recall messages to this target; otherwise the message counts as unknown
+   * @throws RelayError `not-found`, `store-down`, or the reason of the platform
+   */
+  async recall(messageId: string, history: Pick<History, 'all'>, isAllowed: (target: Target, platform: string) => boolean): Promise<void> {
+    // One search at a time, so that many of them leave time for other work.
+    const found = await this.looks.run('', () => this.findSent(messageId, history, isAllowed))
+    if (!found) throw new RelayError('not-found', 'this relay has sent no such message within the last day')
+    return ask(found.account.recall(found.target, messageId), this.context)
+  }
+
+  private async findSent(
+    messageId: string, history: Pick<History, 'all'>, isAllowed: (target: Target, platform: string) => boolean,
+  ): Promise<{ account: Account, target: Target } | undefined> {
+    let count = 0
+    for await (const delivery of history.all({ since: this.context.clock.wall() - recallable })) {
+      const { bot, target } = delivery
+      const account = messageIdsOf(delivery).includes(messageId) ? this.context.port.find(bot) : undefined
+      if (account && isAllowed(target, account.platform)) return { account, target }
+      if (++count === maxLooked) return
+    }
+  }
+
+  /**
+   * The bot that a request would use.
+   *
+   * @throws RelayError `unsent`
+   */
+  sender(bot: BotSelector): { platform: string, id: string, name: string } {
+    const { platform, selfId, name } = this.context.port.choose(bot)
+    return { platform, id: selfId, name }
+  }
+
+  /** The bot that a request would use now or later; `undefined` without such a bot. */
+  candidate(bot: BotSelector): Pick<Account, 'platform' | 'isOnline'> | undefined {
+    return this.context.port.candidate(bot)
+  }
+
+  /**
+   * The groups, or the private chats, of the bot that a request would use.
+   *
+   * @throws RelayError `unsent`, or why the platform did not tell
+   */
+  async contacts(bot: BotSelector, kind: Target['kind']): Promise<Contact[]> {
+    const account = this.context.port.choose(bot)
+    return ask((kind === 'group' ? account.groups?.() : account.friends?.()) ?? [], this.context)
+  }
+}
+
+/**
+ * Waits for an answer, for no longer than the time of a call.
+ *
+ * @throws RelayError `refused`, `unsent`, `unanswered`, `stopping`
+ */
+async function ask<T>(work: T | Promise<T>, { clock, policy: { timeout }, stop }: RunningOptions): Promise<T> {
+  try {
+    const answer = await inTime(clock, Promise.resolve(work).then(value => ({ value })), timeout, stop)
+    if (answer) return answer.value
+  } catch (error) {
+    throw error instanceof SendError ? describe(error) : error
+  }
+  throw stop.aborted ? new RelayError('stopping') : describe(new SendError('unanswered'))
+}
+
+const texts: Readonly<Record<SendError['outcome'], string>> = {
+  refused: 'the platform refused it',
+  suppressed: 'the platform refused it',
+  unsent: 'nothing was done, try again later',
+  unanswered: 'the platform did not answer in time',
+}
+
+/** Converts a failure. A missing permission is a refusal here, because nothing waits for the permission as a delivery does. */
+function describe(cause: SendError): RelayError {
+  const { causeId, wording } = cause
+  const outcome = causeId === 'not-permitted' ? 'refused' : cause.outcome
+  const reason = wording ?? (outcome === 'unsent' ? 'the platform cannot be reached' : undefined)
+  const { headers } = cause.toRelayError()
+  return new RelayError(outcome, reason === undefined ? texts[outcome] : `${texts[outcome]}: ${reason}`, { cause, headers, logText: texts[outcome] })
+}

@@ -1,0 +1,80 @@
+import { v7 as uuid } from 'uuid'
+import type { Item, MentionItem } from '../../message/model'
+import type { Account } from '../../platform/port'
+import { longestText } from '../send/compose'
+import type { Active, Deliveries } from '../delivery/deliveries'
+import { createDelivery, isText, type Delivery } from '../delivery/delivery'
+import type { DigestMember } from '../delivery/flow'
+import type { Delay, RelayOptions } from '../options'
+
+/** The longest digest, and the part of it that is reserved for its frame, in characters. */
+const longest = 3_500
+const reserve = 200
+/** How much of each text a digest shows, in characters. */
+const longestLine = 200
+
+/** The door of digests. */
+export const digestDoor = 'digest'
+
+/** Whether a delivery may leave in a digest. */
+export function joins(delivery: Delivery, delay: Delay | undefined): boolean {
+  const { deferred, door, flow: { urgent, policy, members } } = delivery
+  const isAsked = Boolean(policy?.digest) || (delay !== undefined && door.startsWith('hooks/'))
+  return isAsked && deferred && !urgent && !members && delivery.open.length === 0 && isText(delivery)
+}
+
+/**
+ * Makes a digest of several deliveries. The journal has it, with the list of its members, before it leaves.
+ *
+ * @throws RelayError `store-down`: the members are still to leave by themselves
+ */
+export async function gather(
+  { deliveries, clock, recordContent, digest: { write } }: RelayOptions & { deliveries: Deliveries },
+  [first, ...others]: readonly [Active, ...Active[]], account: Account, delay: Delay | undefined,
+): Promise<Active> {
+  const all = [first, ...others]
+  const { seq, bot, target, flow: { policy } } = first.delivery
+  const mentions = new Map<string | null, MentionItem>()
+  const groups = new Map<string, { text: string, message: string, ids: string[], last: string }>()
+  for (const active of all) {
+    const { id, flow: { thread } } = active.delivery
+    for (const item of await deliveries.itemsOf(active)) {
+      if ('userId' in item) mentions.set(item.userId, item)
+      if (!('text' in item)) continue
+      const name = thread?.name ?? id
+      const { ids = [] } = groups.get(name) ?? {}
+      // A thread moves to the place of its newest text.
+      groups.delete(name)
+      groups.set(name, { text: inOneLine(item.line ?? item.text), message: item.text, ids: [...ids, id], last: id })
+    }
+    deliveries.shed(active)
+  }
+  let left = Math.min(longest, longestText(account)) - reserve
+  const shown = [...groups.values()].reverse().filter(({ text }) => (left -= text.length + 10) >= 0).reverse()
+  const text = await write({
+    count: all.length, delay,
+    since: Math.min(...all.map(({ delivery: { createdAt, flow: { sendAt = 0 } } }) => Math.max(createdAt, sendAt))),
+    lines: shown.map(({ text, message, ids }) => ({ text, message, count: ids.length })),
+    more: all.length - shown.reduce((sum, { ids }) => sum + ids.length, 0),
+  }, policy?.lang)
+  const items: Item[] = [...mentions.values(), { type: 'text', text }]
+  const visible = new Set(shown.map(({ last }) => last))
+  const origin = { id: uuid(), caller: null, door: digestDoor, recordContent }
+  const delivery = createDelivery(origin, seq, clock.wall(), { mode: 'single', target, bot: {}, items })
+  const members = all.map(({ delivery: { id } }): DigestMember => ({ id, shown: visible.has(id) }))
+  // Without quiet hours: these were over when the digest was made.
+  const { digest } = policy ?? {}
+  const flow = { members, ...policy && digest !== undefined && { policy: { name: policy.name, digest } } }
+  const expiresAt = Math.max(...all.map(active => active.delivery.expiresAt ?? 0))
+  Object.assign(delivery, { bot, deferred: true, expiresAt, flow })
+  const active = deliveries.add(delivery, items)
+  await deliveries.insert(active)
+  return active
+}
+
+/** Joins all lines of a text, because alerts often differ only after the first one. */
+function inOneLine(text: string): string {
+  // Not by a regular expression: one for blanks before a line break takes quadratic time for a long run of blanks.
+  const characters = Array.from(text.split('\n').map(line => line.trim()).filter(Boolean).join(' · '))
+  return characters.length > longestLine ? `${characters.slice(0, longestLine - 1).join('')}…` : characters.join('')
+}

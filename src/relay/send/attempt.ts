@@ -1,0 +1,335 @@
+import { RelayError } from '../../errors'
+import { onAbort } from '../../lib/async'
+import { longestLimit, SendError, type Account, type Message, type Receipt } from '../../platform/port'
+import { nameOf, type Chats, type Finding, type LookUps, type OpenCall } from '../look-up/claims'
+import { isRepeatable, type MessageKind } from './compose'
+import type { Active } from '../delivery/deliveries'
+import type { Open, Results, Sent } from '../delivery/delivery'
+import type { Limits } from '../queue/limits'
+import type { EndCall } from '../delivery/summary'
+import { recallReplaced, type ThreadContext } from './thread'
+
+/** The parts of the core that attempts need. */
+export interface AttemptContext extends ThreadContext {
+  chats: Chats
+  lookUps: LookUps
+  limits: Limits
+}
+
+/** One platform message to send. */
+export interface Sending {
+  active: Active
+  /** The results of the delivery up to now. */
+  results: Results
+  /** The places of its items in the request. */
+  indices: readonly number[]
+  /** The name of its queue. */
+  chat: string
+  account: Account
+  message: Message
+  kind: MessageKind
+  /** How long the platform may still carry out a call without an answer, in milliseconds. */
+  settle: number
+  /** How many further calls are allowed after the first. */
+  retries: number
+  /** The open call of an earlier run. It is looked up first. */
+  earlier?: Open
+}
+
+/** The wait before the first further call, and the longest, in milliseconds. */
+const firstBackoff = 200
+const longestBackoff = 30_000
+/** How long a deferred message may take to load its files and pass the bot's other plugins before its call, in milliseconds. */
+export const longestPreparation = 60_000
+/** The most time reserved for a look-up after the last call, in milliseconds. */
+const longestLook = 1_500
+/** The first wait between two look-ups, and the longest, in milliseconds. */
+const firstMoment = 1_000
+const longestMoment = 5_000
+
+/**
+ * The wait after a failed call. It doubles each time, with jitter, so that requests that failed together are not repeated together.
+ *
+ * @param failures how many calls have failed, from 1
+ * @param random from 0 (included) to 1
+ * @returns milliseconds
+ */
+export function backoff(failures: number, random: number): number {
+  return Math.min(firstBackoff * 2 ** (failures - 1), longestBackoff) * (1 + random / 2)
+}
+
+/**
+ * Sends one platform message: call, look up, decide. A call without a clear answer is open: the platform may still carry it out. The next
+ * call waits until the open one has settled, and is made only if the history does not show the message, or cannot tell and the message
+ * may be repeated. A success counts at any time, a refusal only within the time of its call. A refusal leaves nothing open, but where
+ * another call may help, the message is looked up once before anything follows.
+ *
+ * @throws SendError the outcome of all calls together: `unanswered` while one of them may have arrived
+ * @throws RelayError `store-down`, `stopping`
+ */
+export function attempt(context: AttemptContext, sending: Sending): Promise<Receipt> {
+  return new Attempt(context, sending).run()
+}
+
+/** The result of a message that arrived. One without an ID is remembered by its likeness, so that no look-up takes it for an equal one. */
+export function toSent({ messageIds }: Pick<Receipt, 'messageIds'>, likeness: string): Sent {
+  // A copy takes no more memory than its entries; the list of a platform may have grown, and there are thousands of records.
+  return { success: true, messageIds: messageIds.slice(), ...messageIds.length === 0 && { likeness } }
+}
+
+/** Each step resolves to the failure that ends the attempt, or to nothing if another call follows or the message has arrived. */
+class Attempt {
+  private readonly name: string
+  /** Whether one of the calls may have arrived. */
+  private isOpen: boolean
+  /** Until when the last look-up allows a further call. */
+  private repeatableUntil = Infinity
+  /** The number of calls, including those of an earlier run. */
+  private calls: number
+  /** When the first call was made, by the machine's clock. */
+  private since: number | undefined
+  /** Until when the caller waits. */
+  private deadline: number
+  private receipt: Receipt | undefined
+  /** Ends the present wait. */
+  private wake: () => void = () => undefined
+  /** Whether the connection was lost during the last call. */
+  private isCut = false
+  /** Whether the last call was refused in a way that another may not be: some platforms answer so although they have sent it. */
+  private isDoubtful = false
+  private hasEnded = false
+
+  constructor(private readonly context: AttemptContext, private readonly sending: Sending) {
+    const { clock, policy: { timeout }, queue: { interval } } = context
+    const { active: { delivery }, indices, earlier, retries } = sending
+    this.name = nameOf(delivery.id, indices)
+    this.isOpen = earlier !== undefined
+    this.calls = earlier?.calls ?? 0
+    this.since = earlier?.since
+    // A caller waits as long as all calls may take, plus a look-up if an earlier call is open.
+    let time = earlier ? 2 * timeout : timeout
+    for (let failures = 1; failures <= retries; failures++) time += Math.max(backoff(failures, 1), interval) + timeout
+    this.deadline = delivery.deferred ? Infinity : clock.now() + time
+  }
+
+  async run(): Promise<Receipt> {
+    const { context: { chats, stop }, sending: { chat, earlier } } = this
+    try {
+      let failure = earlier && await this.lookUp(new SendError('unanswered'))
+      while (!failure && !this.receipt && !stop.aborted) failure = await this.call()
+      return this.receipt ?? this.fail(failure)
+    } finally {
+      this.hasEnded = true
+      if (!this.isOpen && !this.receipt) chats.drop(chat, this.name)
+    }
+  }
+
+  private fail(failure: SendError | undefined): never {
+    if (!this.isOpen) throw failure ?? new RelayError('stopping')
+    throw failure?.outcome === 'unanswered' ? failure : new SendError('unanswered', undefined, { cause: failure })
+  }
+
+  private async call(): Promise<SendError | undefined> {
+    const { clock, policy: { timeout }, deliveries } = this.context
+    const { active, indices, message, settle, results } = this.sending
+    this.calls++
+    const begun = clock.now()
+    const leaving: Open = { indices, likeness: message.likeness, since: this.since ??= clock.wall(), settle, calls: this.calls }
+    try {
+      await deliveries.leave(active, results, leaving)
+    } catch (error) {
+      // An earlier call may have arrived.
+      if (this.isOpen && error instanceof RelayError) return new SendError('unanswered', undefined, { cause: error })
+      throw error
+    }
+    if (this.receipt) return
+    const now = clock.now()
+    // The time of the journal does not count.
+    this.deadline += now - begun
+    // The last call of a waiting caller ends early, so that there is time for a look-up. Its answer still counts until the deadline.
+    const kept = this.isLast && !active.delivery.deferred ? Math.min(longestLook, timeout / 3) : 0
+    const failure = await this.exchange(Math.min(timeout, this.deadline - now - kept))
+    if (!failure) return
+    if (this.isDoubtful) return this.verify(failure)
+    return failure.outcome === 'unanswered' && failure.isRetryable ? this.lookUp(failure) : this.rest(failure)
+  }
+
+  private async exchange(time: number): Promise<SendError | undefined> {
+    const { port, clock, chats, deliveries, limits, stop } = this.context
+    const { active, account, chat, message, settle } = this.sending
+    let endCall: EndCall | undefined
+    let unwatch: (() => void) | undefined
+    let failure: SendError | undefined
+    let isOver = false
+    this.isCut = this.isDoubtful = false
+    const begin = (): void => {
+      if (isOver || this.receipt || stop.aborted || !account.isOnline || !deliveries.mayCall(active)) throw new SendError('unsent')
+      if (clock.now() >= this.repeatableUntil) throw new SendError('unsent', undefined, { isFinal: true })
+      const rest = limits.rest(chat)
+      if (rest > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited', limit: { scope: 'chat', after: rest } })
+      endCall = deliveries.called(active)
+      chats.begin(chat, this.name, message.likeness, settle)
+      unwatch = port.onHealth(() => {
+        if (account.isOnline) return
+        failure ??= new SendError('unanswered', 'the connection was lost')
+        this.isCut = true
+        this.wake()
+      })
+      this.wake()
+    }
+    message.send(begin).then(receipt => {
+      endCall?.('sent')
+      this.onSuccess(receipt)
+    }, (error: unknown) => {
+      const thrown = error instanceof SendError ? error : new SendError(endCall ? 'unanswered' : 'unsent', undefined, { cause: error })
+      if (isOver) endCall?.(thrown.outcome, thrown.wording)
+      // `last` sees the limit also where a part of the message has arrived before it.
+      const { limit } = thrown.last
+      if (limit) limits.note(chat, limit)
+      failure ??= thrown
+      this.wake()
+    })
+    // Postponed to its queue, a deferred message would have to load its files again.
+    if (active.delivery.deferred) await this.wait(longestPreparation, () => endCall !== undefined || failure !== undefined)
+    if (!active.delivery.deferred || endCall) await this.wait(time, () => failure !== undefined)
+    isOver = true
+    unwatch?.()
+    if (this.receipt) return
+    if (!endCall) return failure ?? this.unready()
+    failure ??= new SendError('unanswered')
+    endCall(failure.outcome, failure.wording ?? (failure.outcome === 'unanswered' ? 'no answer in time' : undefined))
+    if (failure.outcome === 'unanswered') this.isOpen = true
+    this.isDoubtful = failure.outcome === 'refused' && failure.isRetryable
+    return failure
+  }
+
+  /** The failure of a message that was not ready in time. Postponed by anything but a stop, a deferred one would block its queue. */
+  private unready(): SendError {
+    if (this.sending.message.isOpening) {
+      return new SendError('unsent', 'it did not name the channel of the private chat in time', { causeId: 'unreachable' })
+    }
+    const outcome = this.sending.active.delivery.deferred && !this.context.stop.aborted ? 'refused' : 'unsent'
+    return new SendError(outcome, 'another plugin of the bot held the message back, or its files came too slowly')
+  }
+
+  private onSuccess(receipt: Receipt): void {
+    const { context, sending: { active, account, indices, chat, message } } = this
+    const { chats, deliveries, stop } = context
+    // Until the end is in the journal, and after a stop, the next term finds the answer with the chat.
+    chats.answered(chat, this.name, receipt, active.isDurable || stop.aborted)
+    this.receipt = receipt
+    const sent = toSent(receipt, message.likeness)
+    if (this.hasEnded && !stop.aborted) {
+      recallReplaced(context, active, account, indices).then(() => deliveries.correct(active, indices, sent)).catch(() => undefined)
+    }
+    this.wake()
+  }
+
+  /**
+   * Waits before a further call, if one is left and there is time for it. A deferred message that cannot leave waits in its queue instead,
+   * and no caller waits for a long rate limit.
+   */
+  private async rest(failure: SendError): Promise<SendError | undefined> {
+    const { clock, limits, policy: { timeout }, queue: { interval } } = this.context
+    const { account, chat, active: { delivery: { deferred } } } = this.sending
+    const limit = limits.rest(chat)
+    const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval, limit)
+    const isPostponed = failure.outcome === 'unsent' && (deferred || !account.isOnline || limit > longestLimit)
+    // A further call needs at least a quarter of its time; a look-up may have used the rest.
+    const isLate = this.deadline - clock.now() < time + timeout / 4
+    if (!failure.isRetryable || this.isLast || isPostponed || isLate) return failure
+    await this.wait(time)
+  }
+
+  /** Looks once for a message that was refused, before it is repeated. A file is not sent again if the history cannot tell. */
+  private async verify(failure: SendError): Promise<SendError | undefined> {
+    const { clock, policy: { timeout }, stop } = this.context
+    const end = await this.rest(failure)
+    // A further call needs some of the time.
+    const finding = await this.look(this.openCall(), Math.min(this.deadline - (end ? 0 : timeout / 4), clock.now() + timeout))
+    if (finding?.kind === 'found') this.receipt ??= finding
+    // The next term has to look.
+    if (stop.aborted && !finding) this.isOpen = true
+    const isKnown = finding?.kind === 'absent' || finding?.kind === 'no-history'
+    return end ?? (isKnown || isRepeatable(this.sending.kind) ? undefined : failure)
+  }
+
+  private openCall(): OpenCall {
+    const { context: { chats, clock }, sending: { chat, message: { likeness }, settle } } = this
+    return chats.restore(chat, this.name, { likeness, since: this.since ?? clock.wall(), settle })
+  }
+
+  /** Looks for the message until it is found, may be sent again, or the time is over. */
+  private async lookUp(failure: SendError): Promise<SendError | undefined> {
+    const { clock, chats, policy: { timeout }, stop } = this.context
+    const { chat, active, kind, message, message: { likeness } } = this.sending
+    const call = this.openCall()
+    // A deferred text with calls left holds its queue until it has settled. Any other deferred message steps aside.
+    const patience = kind === 'text' && !this.isLast ? chats.openFor(chat, likeness) + 2 * timeout : timeout
+    const until = active.delivery.deferred ? clock.now() + patience : this.deadline
+    for (let moment = Math.min(firstMoment, timeout / 2); ; moment = Math.min(2 * moment, longestMoment)) {
+      const finding = await this.look(call, until)
+      if (finding?.kind === 'found') this.receipt ??= finding
+      if (this.receipt) return
+      if (finding && finding.repeatableUntil > clock.now() && !this.isLast) {
+        this.repeatableUntil = finding.repeatableUntil
+        const end = await this.rest(failure)
+        if (!end && finding.isAbsent) this.isOpen = false
+        return end && !this.isCut ? explain(end, finding) : end
+      }
+      const left = until - clock.now()
+      // The answer of the last call still counts until the deadline.
+      const isVain = finding?.kind === 'no-history' && !message.reports && !this.isLast
+      if (isVain || left <= 0 || stop.aborted) return this.isCut ? failure : explain(failure, finding)
+      await this.wait(Math.min(moment, left, chats.openFor(chat, likeness) || moment))
+    }
+  }
+
+  /** Does one look-up as soon as the bot is online. */
+  private async look(call: OpenCall, until: number): Promise<Finding | undefined> {
+    const { port, lookUps, clock, policy: { timeout } } = this.context
+    const { account, chat, message, kind, active: { delivery: { target } } } = this.sending
+    const unwatch = port.onHealth(() => this.wake())
+    await this.wait(until - clock.now(), () => account.isOnline)
+    unwatch()
+    if (!account.isOnline || this.receipt) return
+    let finding: Finding | undefined
+    void lookUps.look({ account, target, message, chat, call, kind }).then(found => {
+      finding = found
+      this.wake()
+    })
+    await this.wait(Math.min(timeout, until - clock.now()), () => finding !== undefined)
+    return finding
+  }
+
+  private get isLast(): boolean {
+    return this.calls > this.sending.retries
+  }
+
+  /** Waits for so many milliseconds, or until `isDone`, the message has arrived, or the relay stops. */
+  private wait(time: number, isDone = (): boolean => false): Promise<void> {
+    const { clock, stop } = this.context
+    return new Promise(resolve => {
+      const isOver = (): boolean => this.receipt !== undefined || stop.aborted || isDone()
+      const end = (): void => {
+        cancel()
+        unwatch()
+        this.wake = () => undefined
+        resolve()
+      }
+      this.wake = () => {
+        if (isOver()) end()
+      }
+      const cancel = clock.after(Math.max(time, 0), end)
+      const unwatch = onAbort(stop, end)
+      if (isOver()) end()
+    })
+  }
+}
+
+/** Adds to an unanswered failure what a look-up shows of its cause. */
+function explain(failure: SendError, finding: Finding | undefined): SendError {
+  if (finding?.kind === 'local') return new SendError('unanswered', undefined, { causeId: 'swallowed', cause: failure })
+  if (finding?.kind !== 'absent' || failure.causeId) return failure
+  return new SendError('unanswered', undefined, { causeId: 'vanished', cause: failure })
+}
