@@ -30,6 +30,7 @@ import { httpOf } from './lib/endpoint'
 import { unwrap } from './lib/koishi'
 import { languageOf } from './lib/language'
 import { fieldsOf } from './lib/shape'
+import { day } from './lib/time'
 import { parseNames } from './message/names'
 import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
@@ -53,8 +54,6 @@ export const inject = ['server']
 
 /** The built-in doors. Other names of sources are further ones. */
 const doors = ['webhook', 'send', 'onebot', 'commands', pluginDoor, alertDoor, digestDoor, ...hookDoors]
-
-const day = 24 * 60 * 60 * 1000
 
 /** Wires the parts together. */
 export function apply(ctx: Context, config: Config): void {

@@ -1,9 +1,8 @@
 import { RelayError } from '../errors'
+import { minute } from '../lib/time'
 import type { ParsedItem, Target } from '../message/model'
 import type { Scope } from './scopes'
 import { fits, type TargetPattern } from './target-pattern'
-
-const minute = 60_000
 
 /** A token bucket: it holds the messages of a minute, and refills at that rate. Times are milliseconds on the monotonic clock. */
 export class Rate {

@@ -1,6 +1,6 @@
 import type { Context, Logger } from 'koishi'
+import { day } from '../lib/time'
 
-const day = 24 * 60 * 60 * 1000
 /** How long before its expiry the log warns about a key, in milliseconds. */
 const notice = 7 * day
 /** How long after the start the keys are first checked, in milliseconds: by then, the made keys are loaded. */

@@ -5,6 +5,7 @@ import { httpOf, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import { unwrap } from '../lib/koishi'
 import type { Language } from '../lib/language'
 import { printable } from '../lib/log'
+import { minute } from '../lib/time'
 import { causes, inChinese, type CauseId } from '../message/causes'
 import type { Address, Destination, TargetNames } from '../message/model'
 import { parseDestinations, platformOf, waysOf, writeTarget } from '../message/target'
@@ -16,7 +17,6 @@ import { Watch, type Trouble } from './watch'
 
 /** The time between two checks, in milliseconds. */
 const interval = 1_000
-const minute = 60_000
 /** How long an alert to a target may wait, for the last receiver and for one before it, in milliseconds. */
 const lifetime = { last: 10 * minute, other: minute / 4 }
 

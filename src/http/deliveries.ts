@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { validate as isUuid } from 'uuid'
 import type { Caller } from '../access/caller'
 import { demand, RelayError } from '../errors'
+import { hour, minute } from '../lib/time'
 import { readValue } from '../lib/words'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
@@ -18,8 +19,6 @@ const maxLimit = 1000
 const filters = ['state', 'target', 'door', 'text', 'key', 'since', 'until', 'before', 'limit']
 /** The states in which a delivery can be retried. */
 const retryable = states.filter(isRetryable)
-const minute = 60_000
-const hour = 60 * minute
 /** The most hours of counts: a week. */
 const maxHours = 168
 const maxDays = 90

@@ -4,6 +4,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { codeOf, RelayError } from '../errors'
 import { equalsSecret } from '../lib/crypto'
+import { hour } from '../lib/time'
 import type { DataLink, MediaItem, UploadLink } from '../message/model'
 import type { Relay } from '../relay/relay'
 import { receive, type ReceiveLimits } from '../uploads/receive'
@@ -23,7 +24,7 @@ export function uploadRoute(store: UploadStore, relay: Pick<Relay, 'active'>, li
 }
 
 /** How long a link to an uploaded file is valid, in milliseconds: a platform fetches the file right after the send. */
-const lifetime = 60 * 60 * 1000
+const lifetime = hour
 
 /** Signed links by which a platform fetches uploaded files. The signature replaces the API key, which a platform does not have. */
 export class MediaLinks {

@@ -2,6 +2,7 @@ import { demand, isErrorCode, RelayError } from '../errors'
 import { safeName } from '../lib/file-name'
 import { printable } from '../lib/log'
 import { fieldsOf, isObject, toText, type JsonObject } from '../lib/shape'
+import { day } from '../lib/time'
 import { isSet } from '../lib/words'
 import { parseLink, writeLink } from './link'
 import {
@@ -17,7 +18,7 @@ export const maxItems = 1000
 /** The longest time to live, in seconds: 30 days. */
 const maxExpiry = 30 * 24 * 60 * 60
 /** How far ahead a message may be scheduled, in milliseconds. */
-const longestAhead = 30 * 24 * 60 * 60 * 1000
+const longestAhead = 30 * day
 const longestThread = 200
 /** Stands for a user ID, and mentions everybody. */
 const everybody = 'all'
@@ -246,16 +247,21 @@ function readUrgent(value: unknown, isText: boolean): boolean {
   return found > 1
 }
 
-/** A date-time with an offset (RFC 3339), or seconds from now. A plus sign in a query arrives as a blank. */
+/** A date-time with an offset (RFC 3339), or seconds from now. */
 function readSendAt(value: unknown): SendAt {
   const written = typeof value === 'number' || typeof value === 'string' ? String(value).trim() : ''
-  const isSeconds = /^\d+(\.\d+)?$/.test(written)
-  const isDate = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[- +]\d\d:\d\d)$/.test(written)
   const now = Date.now()
-  const at = isSeconds ? now + Number(written) * 1000 : isDate && hasDay(written.slice(0, 10)) ? Date.parse(written.replace(' ', written[10] === ' ' ? 'T' : '+').replace(' ', '+')) : NaN
+  const at = /^\d+(\.\d+)?$/.test(written) ? now + Number(written) * 1000 : timeOf(written)
   demand(!Number.isNaN(at), 'send_at must be a date-time with an offset, such as 2026-11-20T18:00:00+08:00, or a number of seconds from now')
   demand(at <= now + longestAhead, 'send_at must be at most 30 days ahead')
   return { at: Math.round(at), written }
+}
+
+/** The time of a date-time with an offset; `NaN` for any other text. A plus sign in a query arrives as a blank. */
+function timeOf(written: string): number {
+  const parts = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:([Zz])|([- +])(\d\d:\d\d))$/.exec(written)
+  const [, date = '', time = '', zulu, sign = '', offset = ''] = parts ?? []
+  return hasDay(date) ? Date.parse(`${date}T${time}${zulu ? 'Z' : sign.replace(' ', '+') + offset}`) : NaN
 }
 
 /** Whether a day exists: `Date` turns 30 February into 2 March. */

@@ -1,7 +1,5 @@
+import { day, minute } from '../lib/time'
 import type { Quiet } from './model'
-
-const minute = 60_000
-const day = 24 * 60 * minute
 
 /** The formats by time zone, cached: creating one takes longer than using it a hundred times. */
 const formats = new Map<string, Intl.DateTimeFormat>()

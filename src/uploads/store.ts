@@ -5,6 +5,7 @@ import { lstat, mkdir, opendir, readdir, realpath, rm, rmdir, stat, unlink, utim
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { codeOf, RelayError } from '../errors'
+import { day, hour, minute } from '../lib/time'
 import { isFolderName, isTemporaryName, parseFileId } from './names'
 import { Upload } from './upload'
 
@@ -22,11 +23,11 @@ export interface StoredFile {
 export interface SweepResult { removed: number, errors: unknown[] }
 
 /** How long an uploaded file stays, in milliseconds. */
-export const retention = 24 * 60 * 60 * 1000
+export const retention = day
 /** The time between two sweeps, in milliseconds. */
-const interval = 10 * 60 * 1000
+const interval = 10 * minute
 /** The age, in milliseconds, of an unfinished upload that a crash left behind. No present upload takes nearly as long. */
-const staleAfter = 60 * 60 * 1000
+const staleAfter = hour
 
 /** The upload directory: `<uuid v4>/<name>` for each file. It may contain other things as well. */
 export class UploadStore {
