@@ -1,4 +1,5 @@
 import { Database, type Statement } from 'node-sqlite3-wasm'
+import { RelayError } from '../../errors'
 import type { Shape } from '../../lib/shape'
 import { migrations } from './schema'
 import type { Value, Writer } from './store'
@@ -43,7 +44,7 @@ export class Connection implements Writer {
   all<T>(shape: Shape<T>, sql: string, ...values: readonly Value[]): T[] {
     const rows: readonly unknown[] = this.execute(sql, statement => statement.all([...values]))
     return rows.map(row => {
-      if (!shape(row)) throw new Error('a row is damaged')
+      if (!shape(row)) throw new RelayError('store-down', 'a row in the data file of the relay is damaged')
       return row
     })
   }
@@ -87,6 +88,11 @@ export class Connection implements Writer {
     if (this.database.isOpen) this.database.close()
   }
 
+  /** Gives the database up without writing: it is not closed, which would change its files. Its descriptors stay open. */
+  abandon(): void {
+    this.statements.clear()
+  }
+
   /** A statement that failed would fail again at its next use, so it is prepared anew. */
   private execute<T>(sql: string, work: (statement: Statement) => T): T {
     let statement = this.statements.get(sql)
@@ -108,4 +114,3 @@ export class Connection implements Writer {
     this.statements.delete(sql)
   }
 }
-
