@@ -6,7 +6,7 @@ import { unwrap } from '../lib/koishi'
 import type { Language } from '../lib/language'
 import { printable } from '../lib/log'
 import { minute } from '../lib/time'
-import { causes, inChinese, type CauseId } from '../message/causes'
+import { causes, explain, type CauseId, type Reason } from '../message/causes'
 import type { Address, Destination, TargetNames } from '../message/model'
 import { parseDestinations, platformOf, waysOf, writeTarget } from '../message/target'
 import { goneBecause, type Delivery } from '../relay/delivery/delivery'
@@ -27,7 +27,7 @@ type Recipient = { endpoint: Endpoint } | { destinations: readonly Destination[]
 export interface AlertOptions {
   relay: Pick<Relay, 'submit' | 'failing' | 'queues' | 'isActive'>
   /** `platform:selfId` of each bot, its state, and why it cannot send. */
-  bots: () => readonly { platform: string, self_id: string, status: string, cause?: string }[]
+  bots: () => readonly (Partial<Reason> & { platform: string, self_id: string, status: string })[]
   language: Language
   /** How long a post may take, in milliseconds. */
   timeout: number
@@ -108,23 +108,20 @@ export class Alerts implements Partial<Observer> {
     if (!relay.isActive) return
     const dispatchOptions = { ...options, ctx, recipients, logger }
     const now = performance.now()
-    const explain = (id: CauseId): Localized<string> => language => causes[id][language === 'zh-CN' ? 'zh' : 'en']
+    const told = (cause: CauseId): Localized<string> => language => explain(cause, undefined, language)
     const all = bots()
     const botsThat = (isIn: (status: string) => boolean): Present =>
-      new Map(all.filter(({ status }) => isIn(status)).map(bot => {
-        const { cause } = bot
-        return [nameOf(bot), language => cause !== undefined && language === 'zh-CN' ? inChinese(cause) : cause]
-      }))
+      new Map(all.filter(({ status }) => isIn(status)).map(bot => [nameOf(bot), language => explain(bot.cause, bot.words, language)]))
     const isReported = (bot: string): boolean => watches.offline.isReported(bot) || watches.restricted.isReported(bot)
     const { gone, expired } = watches.lost
     const present: Readonly<Record<Kind, Present>> = {
       offline: botsThat(status => status !== 'online' && status !== 'restricted'),
       restricted: botsThat(status => status === 'restricted'),
-      paused: new Map([...relay.failing()].map(([queue, reason]) => [queue, language => language === 'zh-CN' ? inChinese(reason) : reason])),
+      paused: new Map([...relay.failing()].map(([queue, failure]) => [queue, language => failure.reason(language)])),
       // A hold causes no alert of its own if an alert about its account was sent.
       held: new Map(relay.queues().flatMap(({ queue, bot, block }) =>
-        block?.state === 'held' && !(causes[block.cause].about !== 'chat-closed' && isReported(bot)) ? [[queue, explain(block.cause)]] : [])),
-      gone: new Map([...gone].map(([queue, cause]) => [queue, explain(cause)])),
+        block?.state === 'held' && !(causes[block.cause].about !== 'chat-closed' && isReported(bot)) ? [[queue, told(block.cause)]] : [])),
+      gone: new Map([...gone].map(([queue, cause]) => [queue, told(cause)])),
       expired,
     }
     const names = new Set(all.map(nameOf))

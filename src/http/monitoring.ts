@@ -3,6 +3,7 @@ import type { Usage } from '../access/caller'
 import type { Refusals } from '../access/refusals'
 import { RelayError } from '../errors'
 import { inTime } from '../lib/async'
+import { explain, type Reason } from '../message/causes'
 import type { Backlog, Relay } from '../relay/relay'
 import { maySee } from './queues'
 import { route, type Route } from './routes'
@@ -46,12 +47,12 @@ export function readyRoute(relay: Pick<Relay, 'ping' | 'standsBehind'>, isOnline
  * @param bots the fields to show, with the time of the last change in milliseconds since the epoch
  */
 export function statusRoute(
-  relay: Pick<Relay, 'queues' | 'backlog' | 'standsBehind'>, bots: () => readonly { since: number }[],
+  relay: Pick<Relay, 'queues' | 'backlog' | 'standsBehind'>, bots: () => readonly (Partial<Reason> & { since: number })[],
   { access, refusals }: { access: Pick<Access, 'usage'>, refusals: Pick<Refusals, 'last'> },
 ): Route {
   return route('GET', '/statusz', ['read'], ({ caller }) => ({
     data: {
-      bots: bots().map(bot => ({ ...bot, since: toIso(bot.since) })),
+      bots: bots().map(({ cause, words, ...bot }) => ({ ...bot, since: toIso(bot.since), ...cause && { cause: explain(cause, words) } })),
       queues: relay.queues().filter(({ queue }) => maySee(caller, queue))
         .map(({ queue, waiting, block }) => ({ queue, waiting, ...viewBlock(block) })),
       outbox: viewBacklog(relay.backlog()),

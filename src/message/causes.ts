@@ -1,3 +1,5 @@
+import type { Language } from '../lib/language'
+
 /**
  * The scope of a failure, and so its meaning for the next messages:
  * - `message`: another message to the same chat may succeed.
@@ -75,10 +77,24 @@ export function isCauseId(value: unknown): value is CauseId {
   return typeof value === 'string' && Object.hasOwn(causes, value)
 }
 
-/** Translates the reason of an offline account into Chinese, with the platform's words in brackets; an unknown cause stays as it is. */
-export function inChinese(text: string): string {
-  const [, cause, quoted, words = quoted] = /^(.*?)(?: \((?:platform: "(.*)"|(.*))\))?$/s.exec(text) ?? []
-  const zh = Object.values(causes).find(({ en }) => en === cause)?.zh
-  if (zh === undefined) return text
-  return words === undefined ? zh : `${zh}（${inChinese(words)}）`
+/** A cause, and what was said of it in other words than those of `causes`. Both are safe to show. */
+export interface Reason {
+  readonly cause: CauseId
+  readonly words?: string
+}
+
+/** Causes whose words are not a platform's: an adapter or this machine has them, or they are an ID. */
+const bare: ReadonlySet<CauseId> = new Set(['connecting', 'disconnected', 'other-account'])
+
+/** Explains a cause, with the platform's words behind it; without a known cause, in these words alone. */
+export function explain(cause: CauseId, words?: string, language?: Language): string
+export function explain(cause: CauseId | undefined, words?: string, language?: Language): string | undefined
+export function explain(cause: CauseId | undefined, words?: string, language: Language = 'en-US'): string | undefined {
+  if (cause === undefined) return words
+  const isChinese = language === 'zh-CN'
+  const plain = causes[cause][isChinese ? 'zh' : 'en']
+  if (!words) return plain
+  if (isChinese) return `${plain}（${words}）`
+  if (cause === 'unreachable') return `${plain}: ${words}`
+  return `${plain} (${bare.has(cause) ? words : `platform: "${words}"`})`
 }

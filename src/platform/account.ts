@@ -2,10 +2,11 @@ import type { Bot, Context, Logger, Session } from 'koishi'
 import { demand, RelayError } from '../errors'
 import { unwrap } from '../lib/koishi'
 import { printable } from '../lib/log'
+import { explain } from '../message/causes'
 import type { Item, ParsedItem, Target } from '../message/model'
 import { writeTarget } from '../message/target'
 import type { IncomingSupport } from './incoming'
-import type { Account, Health, LoadedItem, Message, Port } from './port'
+import { SendError, type Account, type Health, type LoadedItem, type Message, type Port } from './port'
 import type { Presence } from './presence'
 
 /** The particulars of one adapter's bots. */
@@ -48,6 +49,12 @@ export abstract class BotAccount implements Account {
 
   get isOnline(): boolean {
     return this.presence.isOnline(this.bot)
+  }
+
+  /** The failure of a message while it is not online. */
+  offline(): SendError {
+    const { cause, words } = this.health
+    return new SendError('unsent', explain(cause, words))
   }
 
   get selfId(): string {

@@ -1,7 +1,7 @@
 import type { Bot, Context } from 'koishi'
 import { RelayError } from '../errors'
 import { unwrap } from '../lib/koishi'
-import { causes } from '../message/causes'
+import { explain } from '../message/causes'
 import type { BotSelector } from '../message/model'
 import { toPlatform } from '../message/target'
 import { BotAccount, type ChatListener, type PlatformSupport } from './account'
@@ -85,7 +85,7 @@ export class KoishiPort implements Port {
       const { state: status, ...health } = this.presence.health(bot)
       const since = status === 'online' ? restricted.get(bot.sid) : undefined
       const names = { platform: bot.platform ?? 'unknown', self_id: bot.selfId }
-      return since === undefined ? { ...names, status, ...health } : { ...names, status: 'restricted', since, cause: causes['restricted-account'].en }
+      return since === undefined ? { ...names, status, ...health } : { ...names, status: 'restricted', since, cause: 'restricted-account' }
     })
   }
 
@@ -113,8 +113,8 @@ export class KoishiPort implements Port {
     const named = account ? 'no bot with this platform and self_id is online' : 'there is no bot with this platform and self_id'
     const any = this.isOnline ? 'no OneBot bot is online' : 'no bot is online'
     const what = (platform ?? selfId) === undefined ? any : named
-    const cause = account?.health.cause
-    throw new RelayError('unsent', `${cause === undefined ? what : `${what}: ${cause}`}: try again later`)
+    const { cause, words } = account?.health ?? {}
+    throw new RelayError('unsent', `${[what, explain(cause, words)].filter(Boolean).join(': ')}: try again later`)
   }
 
   /** Gives a bot its ID at the start, so that deliveries accepted before its login belong to it. */

@@ -31,7 +31,7 @@ export async function send(account: BotAccount, begin: () => void, prepare: () =
   let hasBegun = false
   try {
     const { calls, session, isRepeatable = false } = await prepare()
-    if (!account.isOnline) throw new SendError('unsent', account.health.cause)
+    if (!account.isOnline) throw account.offline()
     begin()
     hasBegun = true
     const messageIds = await makeAll(calls, isRepeatable)

@@ -1,5 +1,6 @@
 import { RelayError } from '../errors'
-import { causes, type About, type CauseId } from '../message/causes'
+import type { Language } from '../lib/language'
+import { causes, explain, type About, type CauseId, type Reason } from '../message/causes'
 import type { BotSelector, MediaItem, MentionItem, ParsedItem, ReplyItem, Target, TextItem } from '../message/model'
 
 /**
@@ -111,14 +112,12 @@ export interface Closure {
   until: number | null
 }
 
-/** The health of an account. */
-export interface Health {
+/** The health of an account, and why it is not online. */
+export interface Health extends Partial<Reason> {
   /** `offline` also if the bot is connected, but its account is logged out or its platform does not answer. */
   readonly state: 'online' | 'connecting' | 'offline'
   /** When it came online, or went offline, in milliseconds since the epoch. */
   readonly since: number
-  /** Why it is not online: the English words of `causes`, then those of the platform. */
-  readonly cause?: string
 }
 
 /** A group of an account (on other platforms a channel), or a friend. */
@@ -232,22 +231,28 @@ export class SendError extends Error {
   override readonly name = 'SendError'
   /** The cause, if the platform gives one that the relay knows. */
   readonly causeId: CauseId | undefined
-  /** The cause in plain English, then the platform's own words; safe to show to the caller. */
-  readonly wording: string | undefined
   readonly limit: Limit | undefined
   private readonly isFinal: boolean
 
   /** @param words the platform's own words, safe to show to the caller */
-  constructor(readonly outcome: SendFailure, words?: string, { causeId, limit, isFinal = false, ...options }: SendErrorOptions = {}) {
-    const plain = causeId && causes[causeId].en
-    const wording = plain && words ? `${plain}${causeId === 'unreachable' ? `: ${words}` : ` (platform: "${words}")`}` : plain ?? words
-    super(wording ?? outcome, options)
+  constructor(readonly outcome: SendFailure, readonly words?: string, details: SendErrorOptions = {}) {
+    const { causeId, limit, isFinal = false, ...options } = details
+    super(explain(causeId, words) ?? outcome, options)
     // The frames of a stack would keep the message, with its pictures, in memory for as long as a record has the error.
     this.stack = `${this.name}: ${this.message}`
     this.causeId = causeId
-    this.wording = wording
     this.limit = limit
     this.isFinal = isFinal
+  }
+
+  /** The cause in plain words, then the platform's own; safe to show to the caller. */
+  get wording(): string | undefined {
+    return explain(this.causeId, this.words)
+  }
+
+  /** The same for people, also where no cause is known. */
+  reason(language?: Language): string {
+    return explain(this.causeId, this.words, language) ?? this.toRelayError().message
   }
 
   /** What the failure is about. */

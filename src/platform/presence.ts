@@ -1,6 +1,6 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
 import { unwrap } from '../lib/koishi'
-import { causes } from '../message/causes'
+import { explain, type Reason } from '../message/causes'
 import { cleanWording } from './failure'
 import type { Health } from './port'
 
@@ -32,9 +32,9 @@ export class Presence {
   /** The last health that the listeners received. */
   private readonly told = new WeakMap<Bot, Health>()
   /** Why connected bots cannot send. */
-  private readonly faults = new WeakMap<Bot, string>()
+  private readonly faults = new WeakMap<Bot, Reason>()
   /** Why platforms refuse connections, until they accept one. */
-  private readonly refusals = new WeakMap<Bot, string>()
+  private readonly refusals = new WeakMap<Bot, Reason>()
 
   /** The presence of the app's bots. It is kept up to date until this context is disposed. */
   static of(ctx: Context): Presence {
@@ -53,13 +53,13 @@ export class Presence {
   /** The health of a bot; the same object for as long as it does not change. */
   health(bot: Bot): Health {
     const fault = bot.status === online ? this.faults.get(bot) : undefined
-    const state = fault === undefined ? states.get(bot.status) ?? 'offline' : 'offline'
-    const cause = fault ?? (state === 'online' ? undefined : connectionCause(bot, this.refusals.get(bot)))
+    const state = fault ? 'offline' : states.get(bot.status) ?? 'offline'
+    const reason = fault ?? (state === 'online' ? undefined : this.refusals.get(bot) ?? reasonOf(bot))
     const last = this.known.get(bot)
-    if (last?.state === state && last.cause === cause) return last
+    if (last?.state === state && last.cause === reason?.cause && last.words === reason?.words) return last
     // An adapter that tries to connect again and again is offline all the while.
     const since = last && isOnline(last) === isOnline({ state }) ? last.since : Date.now()
-    const health = { state, since, ...cause !== undefined && { cause } }
+    const health = { state, since, ...reason }
     this.known.set(bot, health)
     return health
   }
@@ -67,16 +67,16 @@ export class Presence {
   /**
    * Notes why a connected bot cannot send. The fault remains when the bot connects again.
    *
-   * @param fault in the words of `causes`; `undefined` once it can send
+   * @param fault `undefined` once it can send
    */
-  report(bot: Bot, fault: string | undefined): void {
-    if (fault === undefined) this.faults.delete(bot)
-    else this.faults.set(bot, fault)
+  report(bot: Bot, fault: Reason | undefined): void {
+    if (fault) this.faults.set(bot, fault)
+    else this.faults.delete(bot)
     this.update([bot])
   }
 
   /** Notes why the platform refuses the connection of a bot, until the bot is online. */
-  refuse(bot: Bot, reason: string): void {
+  refuse(bot: Bot, reason: Reason): void {
     this.refusals.set(bot, reason)
     this.update([bot])
   }
@@ -90,7 +90,7 @@ export class Presence {
   private listen(ctx: Context): void {
     ctx.on('bot-status-updated', bot => this.update([bot]))
     // Koishi announces a removal before the status of the bot changes, and not at all afterwards.
-    ctx.on('bot-removed', bot => this.report(unwrap(bot), causes['bot-removed'].en))
+    ctx.on('bot-removed', bot => this.report(unwrap(bot), { cause: 'bot-removed' }))
     // Changes may have been missed since the last context was disposed.
     this.update(unwrap(ctx.bots))
   }
@@ -110,12 +110,12 @@ function isOnline({ state }: Pick<Health, 'state'>): boolean {
   return state === 'online'
 }
 
-function connectionCause({ status, error }: Bot, refusal: string | undefined): string {
+/** Why a bot is not connected, as far as its adapter tells. */
+function reasonOf({ status, error }: Bot): Reason {
   const state = states.get(status)
-  if (!state) return causes['old-adapter'].en
-  const plain = state === 'connecting' ? causes.connecting.en : causes.disconnected.en
-  const words = refusal ?? (error instanceof Error ? cleanWording(error.message) : undefined)
-  return words === undefined ? plain : `${plain} (${words})`
+  if (!state) return { cause: 'old-adapter' }
+  const words = error instanceof Error ? cleanWording(error.message) : undefined
+  return { cause: state === 'connecting' ? state : 'disconnected', ...words !== undefined && { words } }
 }
 
 /** The `sid` of a bot, or only its platform: before its login, it may have no ID. */
@@ -131,7 +131,8 @@ export function reportBots(ctx: Context, presence: Presence, logger: Logger): vo
   const visible = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(bot => !bot.hidden)
   /** The lines about each bot since it went or came. An adapter dials every few seconds for as long as a bot is away. */
   const told = new WeakMap<Bot, Set<string>>()
-  const describe = (bot: Bot, { state, cause }: Health): string => `${nameOf(bot)} ${state}${cause === undefined ? '' : `: ${cause}`}`
+  const describe = (bot: Bot, { state, cause, words }: Health): string =>
+    [`${nameOf(bot)} ${state}`, explain(cause, words)].filter(Boolean).join(': ')
   ctx.on('ready', () => {
     logger.info('%s', `bots: ${visible().map(bot => describe(bot, presence.health(bot))).join(', ') || 'none yet'}`)
     ctx.setTimeout(() => {

@@ -1,6 +1,7 @@
 import { RelayError } from '../errors'
 import { onAbort } from '../lib/async'
 import type { MessageRequest } from '../message/model'
+import type { SendError } from '../platform/port'
 import { inTime, pause } from './clock'
 import type { Delivery, State } from './delivery/delivery'
 import type { History } from './delivery/history'
@@ -159,8 +160,8 @@ export class Relay {
     return this.store?.journal.isDurable ? this.term?.queues.backlog() : undefined
   }
 
-  /** The queues that reached the pause limit with no success since, with the text of the last failure. */
-  failing(): ReadonlyMap<string, string> {
+  /** The queues that reached the pause limit with no success since, with the last failure. */
+  failing(): ReadonlyMap<string, SendError> {
     return this.term?.gates.failing() ?? new Map()
   }
 

@@ -1,5 +1,4 @@
 import { RelayError } from '../../src/errors'
-import { causes } from '../../src/message/causes'
 import type { BotSelector, Target } from '../../src/message/model'
 import {
   SendError, type Account, type Closure, type HistoryPage, type Limit, type LoadedItem, type Message, type Port, type Receipt, type Report,
@@ -257,7 +256,7 @@ export class Platform {
     return {
       sid, platform: 'onebot', selfId: sid.slice('onebot:'.length), name: sid,
       get health() {
-        const cause = isLoggedOut() ? { cause: causes['logged-out'].en } : {}
+        const cause = isLoggedOut() ? { cause: 'logged-out' } as const : {}
         return { state: isOnline() ? 'online' as const : 'offline' as const, since: 0, ...cause }
       },
       get isOnline() {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
+import type { CauseId } from '../../src/message/causes'
 import type { MessageRequest, ParsedItem } from '../../src/message/model'
 import { SendError, type Account, type Closure, type Limit, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery, type State } from '../../src/relay/delivery/delivery'
@@ -68,7 +69,7 @@ export class TestPort implements Port {
   /** Reports that the chat is closed or open. */
   tellOfChat: (closure: Closure | 'open') => void = () => undefined
   /** The reason why the account is offline. */
-  cause: string | undefined
+  cause: CauseId | undefined
   private isOnline = true
   /** The messages that have arrived, by the relay's name for them, with the time of their call. */
   private readonly arrived = new Map<string, { id: string, at: number }>()

@@ -88,7 +88,7 @@ class OneBotAccount extends BotAccount {
    *   goes offline before it, whether its connection closes or not
    */
   async ask(action: string, params: JsonObject): Promise<unknown> {
-    if (!this.isOnline) throw new SendError('unsent', this.health.cause)
+    if (!this.isOnline) throw this.offline()
     const request = requestOf(this.bot)
     const ends: (() => void)[] = []
     const lost = new Promise<never>((_resolve, reject) => {

@@ -1,15 +1,11 @@
 import type {} from '@koishijs/plugin-server'
-import type { Bot, Context, Logger } from 'koishi'
+import type { Context, Logger } from 'koishi'
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { unwrap } from '../../lib/koishi'
-import { causes } from '../../message/causes'
 import type { Presence } from '../presence'
 import { connectionMode, dials, wireOf } from './private-fields'
-import { tokenRefused, Wire, wireEvents } from './wire'
-
-/** Why a OneBot bot stays without a connection where its implementation has another account. */
-const otherAccount = (id: string): string => `${causes['other-account'].en} (${id})`
+import { Wire, wireEvents } from './wire'
 
 /** The least time between two lines in the log about the same bot, in milliseconds. */
 const reportInterval = 60_000
@@ -29,12 +25,10 @@ export function guardConnections(ctx: Context, presence: Presence, logger: Logge
   /** When the log last reported a bot, on the monotonic clock. */
   const reported = new Map<string, number>()
 
-  const onRefusal = (bot: Bot): void => presence.refuse(bot, tokenRefused)
+  const onRefusal = (owner: string): void => {
+    for (const bot of bots) if (bot.sid === owner) presence.refuse(unwrap(bot), { cause: 'token-refused' })
+  }
   const onDrop = (owner: string, reason: string): void => {
-    if (reason === tokenRefused) {
-      for (const bot of bots) if (bot.sid === owner) onRefusal(unwrap(bot))
-      return
-    }
     const now = performance.now()
     if (now < (reported.get(owner) ?? -Infinity) + reportInterval) return
     reported.set(owner, now)
@@ -44,6 +38,7 @@ export function guardConnections(ctx: Context, presence: Presence, logger: Logge
   for (const bot of bots) wireOf(unwrap(bot))
   ctx.on('bot-status-updated', bot => void wireOf(unwrap(bot)))
   wireEvents.on('drop', onDrop)
+  wireEvents.on('refused', onRefusal)
 
   ctx.on('http/websocket-init', (url, options) => {
     const bot = bots.map(unwrap).find(bot => dials(bot, url))
@@ -53,7 +48,7 @@ export function guardConnections(ctx: Context, presence: Presence, logger: Logge
     options.finishRequest = (request, socket) => {
       Wire.of(socket, bot.sid)
       request.once('response', ({ statusCode }) => {
-        if (statusCode === 401 || statusCode === 403) onRefusal(bot)
+        if (statusCode === 401 || statusCode === 403) presence.refuse(bot, { cause: 'token-refused' })
       })
       if (finishRequest) finishRequest(request, socket)
       else request.end()
@@ -70,12 +65,13 @@ export function guardConnections(ctx: Context, presence: Presence, logger: Logge
     const bot = dialled.find(({ selfId }) => selfId === id)
     if (bot) Wire.of(socket, bot.sid)
     // The adapter closes it without a word.
-    else if (/^\d+$/.test(id)) for (const each of dialled) if (!wireOf(each)) presence.refuse(each, otherAccount(id))
+    else if (/^\d+$/.test(id)) for (const each of dialled) if (!wireOf(each)) presence.refuse(each, { cause: 'other-account', words: id })
   }
   const { _ws: server } = ctx.server
   server.prependListener('connection', onConnection)
   ctx.on('dispose', () => {
     server.off('connection', onConnection)
     wireEvents.off('drop', onDrop)
+    wireEvents.off('refused', onRefusal)
   })
 }

@@ -2,7 +2,7 @@ import type { Bot, Context } from 'koishi'
 import { inTime } from '../../lib/async'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
-import { causes } from '../../message/causes'
+import type { Reason } from '../../message/causes'
 import { cleanWording } from '../failure'
 import { SendError } from '../port'
 import type { Presence } from '../presence'
@@ -15,8 +15,6 @@ const defaultInterval = 10_000
 const quietLooks = 6
 /** So many calls without an answer make a login doubtful; so many questions without one make a platform silent. */
 const mostUnanswered = 2
-
-const { kicked: { en: loggedOut }, silent: { en: silent } } = causes
 
 /** The logins by their bots. They outlive a reload of the plugin, because calls under way do. */
 const logins = new WeakMap<Bot, Login>()
@@ -41,7 +39,7 @@ export class Login {
   private hasAnswered = false
   private silences = 0
   private isAsking = false
-  private fault: string | undefined
+  private fault: Reason | undefined
 
   private constructor(private readonly bot: Bot, private readonly presence: Presence) {}
 
@@ -73,7 +71,7 @@ export class Login {
       const words = cleanWording([tag, message].map(toText).filter(Boolean).join(': '))
       this.isVouched = false
       this.isLost = true
-      this.tell(words === undefined ? loggedOut : `${loggedOut} (platform: "${words}")`)
+      this.tell({ cause: 'kicked', ...words !== undefined && { words } })
     } else if (type === 'notice' && notice === 'bot_online') {
       this.isLost = false
       this.tell(undefined)
@@ -81,8 +79,8 @@ export class Login {
       const online = this.onlineOf(status)
       this.looks = this.silences = 0
       this.isVouched = online === true
-      if (online === false) this.tell(this.reason(loggedOut))
-      else if (online === true || this.fault === silent) this.tell(undefined)
+      if (online === false) this.tell(this.reason({ cause: 'kicked' }))
+      else if (online === true || this.fault?.cause === 'silent') this.tell(undefined)
     }
   }
 
@@ -90,7 +88,7 @@ export class Login {
   onConnected(): void {
     this.looks = this.silences = 0
     this.hasAnswered = this.isVouched = this.isLost = false
-    if (this.fault === silent) this.tell(undefined)
+    if (this.fault?.cause === 'silent') this.tell(undefined)
   }
 
   /** To be called at regular intervals while the bot is connected. */
@@ -104,8 +102,8 @@ export class Login {
     if (isDue || late + this.unanswered >= mostUnanswered) void this.ask(interval)
   }
 
-  private onFailure({ causeId, outcome, wording }: SendError): void {
-    if (causeId === 'logged-out') this.tell(this.reason(wording ?? causes[causeId].en))
+  private onFailure({ causeId, outcome, words }: SendError): void {
+    if (causeId === 'logged-out') this.tell(this.reason({ cause: causeId, ...words !== undefined && { words } }))
     else if (outcome === 'unanswered') this.unanswered++
   }
 
@@ -120,14 +118,14 @@ export class Login {
     if (answer === undefined) {
       // Another frame shows that the platform is at work, and the question may still stand behind a large picture.
       const isSilent = !wire || (wire.received === received && wire.socket.bufferedAmount === 0)
-      if (isSilent && this.hasAnswered && ++this.silences >= mostUnanswered) this.tell(this.fault ?? silent)
+      if (isSilent && this.hasAnswered && ++this.silences >= mostUnanswered) this.tell(this.fault ?? { cause: 'silent' })
       return
     }
     this.hasAnswered = true
     this.silences = 0
     const online = this.onlineOf(fieldsOf(answer).data)
     if (online !== false) this.tell(undefined)
-    else if (!this.isVouched) this.tell(this.reason(loggedOut))
+    else if (!this.isVouched) this.tell(this.reason({ cause: 'kicked' }))
   }
 
   /**
@@ -141,11 +139,11 @@ export class Login {
   }
 
   /** The words of the platform, where it has told some, say more than what was found out since. */
-  private reason(found: string): string {
-    return this.fault === undefined || this.fault === silent ? found : this.fault
+  private reason(found: Reason): Reason {
+    return !this.fault || this.fault.cause === 'silent' ? found : this.fault
   }
 
-  private tell(fault: string | undefined): void {
+  private tell(fault: Reason | undefined): void {
     this.fault = fault
     this.presence.report(this.bot, fault)
   }

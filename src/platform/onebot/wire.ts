@@ -3,7 +3,6 @@ import { EventEmitter } from 'node:events'
 import { Writable } from 'node:stream'
 import { parseJson } from '../../lib/json'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
-import { causes } from '../../message/causes'
 import { SendError } from '../port'
 
 /** The parts of a WebSocket of the library `ws` that the relay uses. It reports each frame by its method `emit`. Checked against 8.23.0. */
@@ -49,8 +48,12 @@ let count = 0
 /** The wires by their sockets. They outlive a reload of the plugin, because calls under way do. */
 const wires = new WeakMap<object, Wire>()
 
-/** Reports each event that comes in over a wire, and each frame that a wire drops. */
-export const wireEvents = new EventEmitter<{ event: [wire: Wire, event: JsonObject], drop: [owner: string, reason: string] }>()
+/** Reports each event that comes in over a wire, each frame that a wire drops, and a refusal of the access token. */
+export const wireEvents = new EventEmitter<{
+  event: [wire: Wire, event: JsonObject]
+  drop: [owner: string, reason: string]
+  refused: [owner: string]
+}>()
 
 /**
  * Handles the frames of a OneBot bot's WebSocket before the adapter. A wire makes calls of its own and receives their answers, however late
@@ -128,7 +131,8 @@ export class Wire {
       return false
     }
     const fault = faultOf(frame)
-    if (fault !== undefined) wireEvents.emit('drop', this.owner, fault)
+    if (isRefusal(fields)) wireEvents.emit('refused', this.owner)
+    else if (fault !== undefined) wireEvents.emit('drop', this.owner, fault)
     else if ('post_type' in fields) wireEvents.emit('event', this, fields)
     return fault === undefined
   }
@@ -150,8 +154,10 @@ export class Wire {
   }
 }
 
-/** The reason of a dropped frame by which NapCat and others refuse a connection. */
-export const { 'token-refused': { en: tokenRefused } } = causes
+/** Whether this is the frame by which NapCat and others refuse a connection. NapCat has `null` as its `echo`. */
+function isRefusal({ echo, retcode }: JsonObject): boolean {
+  return retcode === 1403 && typeof echo !== 'string' && typeof echo !== 'number'
+}
 
 /** Why the adapter cannot read a frame, `undefined` when it can. */
 function faultOf(frame: unknown): string | undefined {
@@ -162,8 +168,6 @@ function faultOf(frame: unknown): string | undefined {
   // The adapter looks up any other `echo` in a plain object, where `"__proto__"` and the like are no calls.
   const { echo, retcode } = frame
   if (typeof echo === 'number' || (typeof echo === 'string' && /^\d+$/.test(echo))) return
-  // NapCat has `null`.
-  if (retcode === 1403 && typeof echo !== 'string') return tokenRefused
   return typeof retcode === 'number' ? `it answers no call (retcode ${retcode})` : 'it answers no call'
 }
 

@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import { causes, type CauseId } from '../../message/causes'
+import { causes, explain, type CauseId } from '../../message/causes'
 import type { Target } from '../../message/model'
 import { quietUntil, timeOfDay } from '../../message/quiet'
 import { longestLimit, type Closure, type SendError } from '../../platform/port'
@@ -41,8 +41,8 @@ type BlockCause
 interface Gate {
   /** How many sends in a row have failed because of the target. */
   failures: number
-  /** The text of the last of these failures. */
-  reason: string | undefined
+  /** The last of these failures. */
+  failure: SendError | undefined
   pausedUntil: number
   lastSent: number
   /** When the last message with a digest left, by the digest's interval: a short digest does not delay a long one. */
@@ -186,10 +186,10 @@ export class Gates {
     return gate !== undefined && (gate.hold !== undefined || gate.failures > 0)
   }
 
-  /** The queues that reached the pause limit with no success since, with the text of the last failure. */
-  failing(): Map<string, string> {
-    const { gates } = this.memory
-    return new Map([...gates].flatMap(([name, { failures, reason = '' }]) => failures >= this.context.queue.pauseAfter ? [[name, reason]] : []))
+  /** The queues that reached the pause limit with no success since, with the last failure. */
+  failing(): Map<string, SendError> {
+    const { memory: { gates }, context: { queue: { pauseAfter } } } = this
+    return new Map([...gates].flatMap(([name, { failures, failure }]) => failure && failures >= pauseAfter ? [[name, failure]] : []))
   }
 
   /** Since when each restricted account is, in milliseconds since the epoch, by its `sid`. */
@@ -208,14 +208,16 @@ export class Gates {
    */
   block({ name, bot }: Pick<Gated, 'name' | 'bot'>, isTryDue = false): Block | undefined {
     const { clock, limits, port } = this.context
-    const { hold, pausedUntil = -Infinity, reason = '' } = this.memory.gates.get(name) ?? {}
+    const { hold, pausedUntil = -Infinity, failure } = this.memory.gates.get(name) ?? {}
     if (hold && !isTryDue) return { state: 'held', cause: hold.cause, reason: causes[hold.cause].en, since: hold.since, until: hold.until }
     const [now, wall] = [clock.now(), clock.wall()]
-    if (pausedUntil > now) return { state: 'paused', cause: 'paused', reason, until: wall + pausedUntil - now }
+    if (pausedUntil > now) return { state: 'paused', cause: 'paused', reason: failure?.reason() ?? '', until: wall + pausedUntil - now }
     const account = port.find(bot)
     if (!account) return { state: 'offline', cause: 'offline', reason: 'there is no bot with this platform and self_id', until: null }
-    const { isOnline, health } = account
-    if (!isOnline) return { state: 'offline', cause: 'offline', reason: health.cause ?? 'no bot is online', since: health.since, until: null }
+    if (!account.isOnline) {
+      const { cause, words, since } = account.health
+      return { state: 'offline', cause: 'offline', reason: explain(cause, words) ?? 'no bot is online', since, until: null }
+    }
     const limit = limits.rest(name)
     if (limit > 0) return { state: 'limited', cause: 'rate-limited', reason: causes['rate-limited'].en, until: wall + limit }
     const { since = 0, next = -Infinity } = this.restrictionOf(bot) ?? {}
@@ -295,7 +297,7 @@ export class Gates {
     }
     if (failure.last.limit) return limits.rest(name) > longestLimit
     if (!failure.isAboutTarget && failure.outcome !== 'unanswered') return false
-    gate.reason = failure.wording ?? failure.toRelayError().message
+    gate.failure = failure
     if (++gate.failures < pauseAfter) return false
     // After the limit, every further failure starts the pause anew.
     gate.pausedUntil = clock.now() + pauseFor
@@ -335,7 +337,7 @@ export class Gates {
   /** Ends the pause and the hold of a queue for an operator. */
   resume(name: string): void {
     this.open(name)
-    Object.assign(this.gate(name), { failures: 0, reason: undefined, pausedUntil: -Infinity })
+    Object.assign(this.gate(name), { failures: 0, failure: undefined, pausedUntil: -Infinity })
   }
 
   /**
@@ -383,7 +385,7 @@ export class Gates {
     const known = gates.get(name)
     if (known) return known
     const gate: Gate = {
-      failures: 0, reason: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: new Map(), hold: undefined,
+      failures: 0, failure: undefined, pausedUntil: -Infinity, lastSent: -Infinity, digestedAt: new Map(), hold: undefined,
     }
     gates.set(name, gate)
     return gate

@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import { causes } from '../../message/causes'
+import type { CauseId } from '../../message/causes'
 import type { Account, Closure } from '../../platform/port'
 import { every } from '../clock'
 import { checkItems } from '../send/compose'
@@ -534,11 +534,11 @@ export class Queues {
 }
 
 /** The causes that keep an account offline until a person acts. */
-const goneCauses = [causes['logged-out'], causes.kicked, causes['token-refused'], causes['bot-removed']]
+const lastingCauses: ReadonlySet<CauseId | undefined> = new Set(['logged-out', 'kicked', 'token-refused', 'bot-removed'])
 
 /** Whether an account stays offline until a person acts. A missing account may still be loading. */
 function isLoggedOut(account: Account | undefined): boolean {
-  return account?.isOnline === false && goneCauses.some(({ en }) => account.health.cause?.startsWith(en))
+  return account?.isOnline === false && lastingCauses.has(account.health.cause)
 }
 
 /** The leading elements that satisfy a predicate. */

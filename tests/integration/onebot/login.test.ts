@@ -6,6 +6,7 @@ import { createServer } from 'node:http'
 import { describe, test, type TestContext } from 'node:test'
 import { WebSocket, WebSocketServer } from 'ws'
 import { fieldsOf } from '../../../src/lib/shape'
+import { explain } from '../../../src/message/causes'
 import { anyPlatform } from '../../../src/platform/other/account'
 import { Presence } from '../../../src/platform/presence'
 import { KoishiPort } from '../../../src/platform/koishi'
@@ -42,7 +43,7 @@ async function watch({ app }: TestApp) {
   const known = port.find('onebot:10000')
   assert(known)
   const untilHealth = (state: string, cause?: string): Promise<void> =>
-    until(`the account is ${state}`, () => known.health.state === state && known.health.cause === cause)
+    until(`the account is ${state}`, () => known.health.state === state && explain(known.health.cause, known.health.words) === cause)
   return { account: known, port, fork, untilHealth }
 }
 
@@ -118,7 +119,7 @@ describe('the login of an account', () => {
       await untilHealth('offline', 'the account is logged out')
       await assert.rejects(account.message(group, [text('a')], 'x').send(() => assert.fail('it is not called')), { outcome: 'unsent', wording: 'the account is logged out' })
       simulator.disconnectAll()
-      await until('the connection is lost', () => account.health.cause === 'the bot is not connected')
+      await until('the connection is lost', () => account.health.cause === 'disconnected')
       await untilHealth('offline', 'the account is logged out')
       simulator.clearFaults()
       await untilHealth('online')
@@ -138,7 +139,7 @@ describe('the login of an account', () => {
     beat()
     const before = simulator.calls.length
     await until('it is asked twice', () => simulator.calls.length >= before + 2)
-    assert.equal(account.health.cause, kicked)
+    assert.equal(explain(account.health.cause, account.health.words), kicked)
     tell({ post_type: 'notice', notice_type: 'bot_online', reason: 1 })
     await untilHealth('online')
     tell({ post_type: 'notice', notice_type: 'bot_offline', tag, message })
@@ -168,7 +169,9 @@ describe('the login of an account', () => {
     const { simulator, account, port, untilHealth } = await startWatched(t, 'forward')
     simulator.fault({ fault: { kind: 'logged-out' } })
     const send = account.message(group, [text('a')], 'x').send(() => undefined)
-    const offline = new Promise<string | undefined>(resolve => void port.onHealth(() => resolve(account.health.cause)))
+    const offline = new Promise<string | undefined>(resolve => {
+      port.onHealth(() => resolve(explain(account.health.cause, account.health.words)))
+    })
     await assert.rejects(send, { outcome: 'unsent', causeId: 'logged-out' })
     assert.equal(account.health.state, 'online', 'the caller learns of its failure first')
     assert.match(await offline ?? '', /logged out.*1006514/)

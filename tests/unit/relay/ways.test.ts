@@ -104,7 +104,7 @@ describe('a delivery with several ways', () => {
 
   test('goes on at once where the account is logged out, however many wait', async () => {
     const core = await Core.ready()
-    core.port.cause = causes['logged-out'].en
+    core.port.cause = 'logged-out'
     core.port.online = false
     for (const text of ['a', 'b', 'c']) void core.submit(text, { route: { ...route, ways: [...ways, { target: { kind: 'group', id: '3' } }] } })
     await core.run(2_000)
@@ -117,7 +117,7 @@ describe('a delivery with several ways', () => {
   test('says so where its chat was held as well, and its next try is due', async () => {
     const core = await Core.ready({ fates: [{ answered: 10, error: new SendError('unsent', undefined, { causeId: 'logged-out' }) }] })
     await core.run(100, core.submit('refused'))
-    core.port.cause = causes['logged-out'].en
+    core.port.cause = 'logged-out'
     core.port.online = false
     await core.run(2 * minute)
     await core.run(100, core.submit('a', { route }))
@@ -132,7 +132,7 @@ describe('a delivery with several ways', () => {
     core.port.fates.push(fates.sent, away, away)
     await core.run(100, core.later('batch', { route, mode: 'batch', items: [{ type: 'text', text: 'batch' }, { type: 'file', link }] }))
     await core.run(100, core.submit('caller'))
-    core.port.cause = causes['logged-out'].en
+    core.port.cause = 'logged-out'
     core.port.online = false
     // Before the look at all queues, which is made every five seconds.
     await core.run(3_000)
@@ -205,7 +205,7 @@ describe('a delivery with several ways', () => {
     const core = await Core.ready()
     core.port.online = false
     await core.run(1_000, core.submit('a', { route }))
-    core.port.cause = causes['logged-out'].en
+    core.port.cause = 'logged-out'
     core.restart()
     const { journal } = core
     const find = journal.find.bind(journal)
@@ -236,7 +236,7 @@ describe('a delivery with several ways', () => {
   test('that is ordered for later keeps its first way until then', async () => {
     const core = await Core.ready()
     await core.run(100, core.submit('a', { route, sendAt: { at: core.clock.wall() + 10 * minute, written: '' } }))
-    core.port.cause = causes['logged-out'].en
+    core.port.cause = 'logged-out'
     core.port.online = false
     void core.submit('b', { route })
     await core.run(minute)

@@ -29,8 +29,8 @@ describe('a platform that limits the rate', () => {
   test('is not the reason why a queue waits whose bot is offline', async () => {
     const core = new Core({ fates: [limited(60_000)] })
     await core.run(1_000, core.later('x'))
-    Object.assign(core.port, { cause: 'logged out', online: false })
-    assert.deepEqual(core.relay.queues().map(({ state, block }) => [state, block?.reason]), [['offline', 'logged out']])
+    Object.assign(core.port, { cause: 'kicked', online: false })
+    assert.deepEqual(core.relay.queues().map(({ state, block }) => [state, block?.reason]), [['offline', 'the account is logged out']])
   })
 
   for (const [seconds, told, calls] of [[10, 'x sent,sent', [0, 10, 10]], [11, 'x unsent,unsent', [0]]] as const) {
