@@ -48,7 +48,7 @@ const places = {
 
 /** The files of relay/, from the ground up: each may import those before it. */
 const layers = [
-  'clock', 'store/store', 'store/schema', 'store/connection', 'store/lock', 'store/failures', 'store/workers', 'store/file-store', 'delivery/summary', 'delivery/flow', 'delivery/delivery', 'queue/ways', 'options',
+  'clock', 'store/store', 'store/schema', 'store/connection', 'store/lock', 'store/failures', 'store/workers', 'store/file-store', 'store/file-storage', 'delivery/summary', 'delivery/flow', 'delivery/delivery', 'queue/ways', 'options',
   'accept/fingerprint', 'journal', 'journal-memory', 'journal-database', 'owner', 'delivery/deliveries', 'send/compose', 'queue/bundle', 'queue/limits',
   'look-up/claims', 'send/thread', 'send/attempt', 'queue/gates', 'queue/queue', 'send/send', 'queue/queues', 'accept/intake', 'look-up/recheck', 'accept/keys',
   'delivery/history', 'accept/inquiries', 'term', 'relay', 'start',

@@ -204,6 +204,14 @@ class TestStore implements Store {
     return this.ending.signal
   }
 
+  get isFull(): boolean {
+    return this.storage.isFull
+  }
+
+  backup(): Promise<never> {
+    return Promise.reject(new Error('there are no files'))
+  }
+
   all<T>(shape: Shape<T>, sql: string, ...values: readonly Value[]): T[] {
     this.check()
     return this.folder.connection.all(shape, sql, ...values)

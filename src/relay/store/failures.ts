@@ -57,6 +57,8 @@ export function nameOf(error: unknown): string {
 
 /** A store that cannot be read or written. */
 export class ClosedStore implements Store {
+  readonly isFull = false
+
   /**
    * @param over aborted when another try may succeed
    * @param stop called when the store is closed
@@ -76,6 +78,10 @@ export class ClosedStore implements Store {
   }
 
   flushed(): Promise<never> {
+    return Promise.reject(this.failure)
+  }
+
+  backup(): Promise<never> {
     return Promise.reject(this.failure)
   }
 

@@ -1,224 +1,69 @@
-import type { Logger } from 'koishi'
-import { accessSync, closeSync, constants, existsSync, fdatasyncSync, fsyncSync, openSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { closeSync, constants, openSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { codeOf, RelayError } from '../../errors'
-import type { Shape } from '../../lib/shape'
-import { every, pause, systemClock, type Clock } from '../clock'
-import { Connection } from './connection'
-import { ClosedStore, damaged, explainOpening, isCrash, isDamage, isOfSQLite, nameOf, newer } from './failures'
-import { FolderLock, renewInterval } from './lock'
-import type { Storage, Store, Value, Writer } from './store'
-import { Syncer } from './workers'
+import { isNumber, objectOf, type Shape } from '../../lib/shape'
+import { every, type Clock } from '../clock'
+import type { Connection } from './connection'
+import { explainOpening, isCrash, isDamage, isOfSQLite, nameOf } from './failures'
+import { renewInterval, type FolderLock } from './lock'
+import type { Backup, Store, Value, Writer } from './store'
+import { copyDatabase, Syncer } from './workers'
 
-/** How often a relay looks whether it may have the folder, in milliseconds. */
-const lookInterval = 100
-/** After how long a wait for the folder is logged, in milliseconds. */
-const standbyTime = 2_000
-/** How often a store that could not be opened looks whether its cause has changed, in milliseconds. */
-const retryInterval = 5_000
-/** After how long it tries again in any case, in milliseconds: not every cause can be seen from outside. */
-const longestRetry = 60_000
 /** How often the store flushes what nobody waits for, in milliseconds. */
 const tendInterval = 500
 /** After how many pages SQLite itself moves the write-ahead log into the file, within a commit. */
-const longLog = 4_000
+export const longLog = 4_000
 /** After how many commits the store does that itself, while it is idle. */
 const checkpointAfter = 500
 /** How many free pages the file may keep. */
 const keptPages = 1_024
+/** The size of the reserve, in bytes. */
+const reserveSize = 8 * 1_048_576
+/** How much must be written to know that the disk is not full, in bytes. */
+const probeSize = 1_048_576
+/** How often the store looks whether it can have its reserve again, in milliseconds. */
+const reserveInterval = 10_000
 
-export interface FileStorageOptions {
-  /** The folder of the file; created if it does not exist. */
-  dataDir: string
-  logger: Pick<Logger, 'info' | 'warn' | 'error'>
-  clock?: Clock
-}
-
-/** The store in the file `relay.db` of a folder. */
-export function fileStorage(options: FileStorageOptions): Storage {
-  return new FileStorage(options)
-}
-
-class FileStorage implements Storage {
-  owner: string | undefined
-  private readonly clock: Clock
-  private readonly files: Files
-  /** The last failure that was logged. */
-  private told: string | undefined
-  /** Whether the file was found damaged, so that it is checked thoroughly at its next opening. */
-  private wasDamaged = false
-  /** Why nothing can be opened any more. */
-  private end: RelayError | undefined
-
-  constructor(private readonly options: FileStorageOptions) {
-    this.clock = options.clock ?? systemClock
-    this.files = filesIn(options.dataDir)
-  }
-
-  async open(stop: AbortSignal): Promise<Store> {
-    const lock = new FolderLock(this.options.dataDir, this.clock, () => undefined)
-    try {
-      await this.acquire(lock, stop)
-      const connection = this.openFile()
-      this.told = undefined
-      return new FileStore(this.files, connection, lock, this.clock, error => this.noteEnd(error))
-    } catch (error) {
-      lock.release()
-      stop.throwIfAborted()
-      return this.closed(explainOpening(this.end ?? error))
-    }
-  }
-
-  /** Waits for the lock. @throws the error of the file system, or if `stop` is aborted */
-  private async acquire(lock: FolderLock, stop: AbortSignal): Promise<void> {
-    const { clock, options: { logger } } = this
-    const since = clock.now()
-    let isTold = false
-    try {
-      for (;;) {
-        stop.throwIfAborted()
-        if (this.end) throw this.end
-        if (lock.take()) break
-        this.owner = lock.holder
-        if (!isTold && clock.now() - since >= standbyTime) {
-          isTold = true
-          logger.warn('%s', `this relay stands by: ${lock.holder ?? 'another process'} works its data; it takes over when that one ends`)
-        }
-        await pause(clock, lookInterval, stop)
-      }
-    } finally {
-      this.owner = undefined
-    }
-    if (isTold) logger.info('this relay is active now')
-  }
-
-  /** @throws RelayError, or an error of the file system or of SQLite */
-  private openFile(): Connection {
-    const { files } = this
-    // Whoever has the folder removes what a killed process has left of the library's own lock.
-    if (existsSync(files.libraryLock)) rmdirSync(files.libraryLock)
-    if (existsSync(files.next)) {
-      rmSync(files.log, { force: true })
-      renameSync(files.next, files.file)
-    }
-    // A store that was closed has no log.
-    const isUnclean = sizeOf(files.log) > 0
-    for (const path of [files.file, files.log]) withDescriptor(path, constants.O_RDWR | constants.O_CREAT, () => undefined)
-    const connection = openConnection(files.file, this.wasDamaged ? 'integrity_check(1)' : isUnclean ? 'quick_check(1)' : undefined)
-    try {
-      const version = connection.migrate()
-      if (version !== undefined) throw new RelayError('store-down', newer)
-      // After a sync that failed, the log in the cache may differ from the one on the disk: this writes all of it once more.
-      if (isUnclean) connection.value('PRAGMA wal_checkpoint(TRUNCATE)')
-      withDescriptor(files.log, 'r+', fdatasyncSync)
-      // Windows cannot make the names in a folder safe.
-      if (process.platform !== 'win32') withDescriptor(this.options.dataDir, 'r', fsyncSync)
-    } catch (error) {
-      discard(connection, error)
-      throw error
-    }
-    this.wasDamaged = false
-    return connection
-  }
-
-  private noteEnd(failure: RelayError): void {
-    this.report(failure)
-    this.wasDamaged = isDamage(failure)
-    // All stores of this process share the memory of WebAssembly.
-    if (isCrash(failure.cause)) this.end = failure
-  }
-
-  /** A failure is logged once, until the file could be opened. */
-  private report(failure: RelayError): void {
-    if (this.told === failure.message) return
-    this.told = failure.message
-    const cause = failure.cause === undefined ? '' : ` (${nameOf(failure.cause)})`
-    this.options.logger.error('%s', `nothing can be stored in ${this.options.dataDir}: ${failure.message}${cause}`)
-  }
-
-  private closed(failure: RelayError): Store {
-    this.report(failure)
-    const retry = new AbortController()
-    if (this.end) return new ClosedStore(failure, retry.signal)
-    const { clock } = this
-    const signature = this.signature()
-    const since = clock.now()
-    const endWatch = every(clock, retryInterval, () => {
-      const isOld = clock.now() - since >= longestRetry && !isDamage(failure)
-      if (this.signature() === signature && !isOld) return
-      endWatch()
-      retry.abort()
-    })
-    return new ClosedStore(failure, retry.signal, endWatch)
-  }
-
-  /** Changes when somebody repairs what kept the file from being opened. Looks at nothing that an attempt to open it changes. */
-  private signature(): string {
-    return JSON.stringify([this.options.dataDir, this.files.file, this.files.log].map((path, index) => {
-      try {
-        accessSync(path, constants.R_OK | constants.W_OK)
-        const { ino, mtimeMs, size, mode } = statSync(path)
-        return index === 0 ? [ino, mode] : [ino, mode, mtimeMs, size]
-      } catch (error) {
-        return codeOf(error)
-      }
-    }))
-  }
-}
+const randomData = promisify(randomBytes)
 
 /** The names in a data folder. */
-interface Files {
+export interface Files {
+  folder: string
   file: string
   /** The write-ahead log. */
   log: string
   /** The directory by which the library locks the file. */
   libraryLock: string
-  /** A complete file that takes the place of the present one. */
+  /** A copy that is being made of a file which another process may still write for a moment. */
+  copy: string
+  /** A complete copy that takes the place of the file. */
   next: string
+  backup: string
+  reserve: string
 }
 
-function filesIn(folder: string): Files {
+export function filesIn(folder: string): Files {
   const file = join(folder, 'relay.db')
-  return { file, log: `${file}-wal`, libraryLock: `${file}.lock`, next: `${file}.next` }
-}
-
-/** Opens the file as this process alone uses it. @throws the error of SQLite, or that the file is damaged */
-function openConnection(file: string, check: string | undefined): Connection {
-  const connection = new Connection(file)
-  const demand = (pragma: string, answer: unknown): void => {
-    const value = connection.value(`PRAGMA ${pragma}`)
-    if (value !== answer) throw new Error(`PRAGMA ${pragma}: ${String(value)}`)
-  }
-  try {
-    // Without shared memory, and so before the write-ahead log is used.
-    demand('locking_mode = EXCLUSIVE', 'exclusive')
-    connection.value('PRAGMA auto_vacuum = INCREMENTAL')
-    demand('journal_mode = WAL', 'wal')
-    demand(`wal_autocheckpoint = ${longLog}`, longLog)
-    demand(`journal_size_limit = ${4 * longLog * 4_096}`, 4 * longLog * 4_096)
-    connection.value('PRAGMA synchronous = NORMAL')
-    connection.value('PRAGMA temp_store = MEMORY')
-    const answer = check === undefined ? 'ok' : connection.value(`PRAGMA ${check}`)
-    if (answer !== 'ok') throw new RelayError('store-down', damaged, { cause: new Error(`malformed: ${String(answer)}`) })
-    return connection
-  } catch (error) {
-    discard(connection, error)
-    throw error
+  return {
+    folder, file, log: `${file}-wal`, libraryLock: `${file}.lock`, copy: `${file}.copy`, next: `${file}.next`, backup: `${file}.backup`,
+    reserve: join(folder, 'relay.reserve'),
   }
 }
 
-/** Closes a database after an error, without a change to a damaged file. */
-function discard(connection: Connection, error: unknown): void {
-  if (isDamage(error) || isCrash(error)) connection.abandon()
-  else connection.close()
+/** Makes an empty file, unless there is one. @throws the error of the file system, also if it cannot be written */
+export function touch(path: string): void {
+  withDescriptor(path, constants.O_RDWR | constants.O_CREAT, () => undefined)
 }
 
-function sizeOf(path: string): number {
+export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** Opens a file, for its owner alone if it is created, and closes it again. */
-function withDescriptor(path: string, flags: string | number, work: (descriptor: number) => void): void {
+export function withDescriptor(path: string, flags: string | number, work: (descriptor: number) => void): void {
   const descriptor = openSync(path, flags, 0o600)
   try {
     work(descriptor)
@@ -227,7 +72,55 @@ function withDescriptor(path: string, flags: string | number, work: (descriptor:
   }
 }
 
-class FileStore implements Store {
+/** Some MB of the disk that are given up when it is full: deliveries then still end, and old records are removed. */
+export class Reserve {
+  isTaken: boolean
+  private isTaking = false
+
+  constructor(private readonly files: Files) {
+    this.isTaken = sizeOf(files.reserve) === reserveSize
+  }
+
+  /** Takes the reserve, if the disk has room for twice as much. */
+  async take(): Promise<void> {
+    if (this.isTaken || this.isTaking) return
+    this.isTaking = true
+    try {
+      const { bavail, bsize } = await statfs(this.files.folder)
+      if (bavail * bsize < 2 * reserveSize) return
+      // Zeros take no room on some file systems.
+      await writeFile(this.files.reserve, await randomData(reserveSize), { mode: 0o600 })
+      this.isTaken = true
+    } catch {
+      rmSync(this.files.reserve, { force: true })
+    } finally {
+      this.isTaking = false
+    }
+  }
+
+  /** Gives the reserve up if the disk is full, or the quota is used up. @returns whether that is so */
+  giveUp(): boolean {
+    if (this.hasRoom()) return false
+    this.isTaken = false
+    rmSync(this.files.reserve, { force: true })
+    return true
+  }
+
+  /** SQLite does not say that a disk is full, so this writes a file. */
+  private hasRoom(): boolean {
+    const probe = `${this.files.reserve}.probe`
+    try {
+      writeFileSync(probe, Buffer.alloc(probeSize))
+      return true
+    } catch (error) {
+      return !['ENOSPC', 'EDQUOT', 'EFBIG'].includes(codeOf(error))
+    } finally {
+      rmSync(probe, { force: true })
+    }
+  }
+}
+
+export class FileStore implements Store {
   failure: RelayError | undefined
   private readonly ending = new AbortController()
   private readonly syncer: Syncer
@@ -236,19 +129,26 @@ class FileStore implements Store {
   private readonly commits = { all: 0, synced: 0, checkpointed: 0, seen: 0 }
   private syncing: { upTo: number, done: Promise<void> } | undefined
   private queued: Promise<void> | undefined
+  /** The copy that is being made, or is there. */
+  private present: 'copying' | 'made' | undefined
   private renewed: number
+  private askedForRoom: number
 
   constructor(
-    files: Files, private readonly connection: Connection, private readonly lock: FolderLock, private readonly clock: Clock,
-    private readonly noteEnd: (failure: RelayError) => void,
+    private readonly files: Files, private readonly connection: Connection, private readonly lock: FolderLock,
+    private readonly reserve: Reserve, private readonly clock: Clock, private readonly noteEnd: (failure: RelayError) => void,
   ) {
     this.syncer = new Syncer(files.log)
-    this.renewed = clock.now()
+    this.renewed = this.askedForRoom = clock.now()
     this.endTending = every(clock, tendInterval, () => this.tend())
   }
 
   get over(): AbortSignal {
     return this.ending.signal
+  }
+
+  get isFull(): boolean {
+    return !this.reserve.isTaken
   }
 
   all<T>(shape: Shape<T>, sql: string, ...values: readonly Value[]): T[] {
@@ -286,12 +186,46 @@ class FileStore implements Store {
     return this.queued ??= syncing.done.then(next)
   }
 
+  async backup(): Promise<Backup> {
+    if (this.failure) throw this.failure
+    if (this.present !== undefined) throw new RelayError('conflict', 'another backup is being read: try again later')
+    this.present = 'copying'
+    const { files, connection, over } = this
+    const path = files.backup
+    const done = async (): Promise<void> => {
+      await rm(path, { force: true })
+      this.present = undefined
+    }
+    try {
+      const { bavail, bsize } = await statfs(files.folder)
+      if (bavail * bsize < sizeOf(files.file) + 2 * reserveSize) {
+        throw new RelayError('storage-full', 'the disk of the relay has no room for a copy of its data: free some space')
+      }
+      await this.flushed()
+      // With all in the file, and the log kept out of it meanwhile, the file does not change while it is copied.
+      this.checkpoint()
+      this.attempt(() => connection.value('PRAGMA wal_autocheckpoint = 0'))
+      await copyDatabase(files.file, undefined, path, over)
+      this.present = 'made'
+      return { path, done }
+    } catch (error) {
+      await done()
+      throw error instanceof RelayError ? error : new RelayError('store-down', `the backup could not be made (${nameOf(error)})`, { cause: error })
+    } finally {
+      if (this.isOpen()) connection.value(`PRAGMA wal_autocheckpoint = ${longLog}`)
+    }
+  }
+
   async close(): Promise<void> {
     if (this.failure) return
     await this.flushed().catch(() => undefined)
-    // A flush that has failed has ended the store.
-    if (!this.isOpen()) return
-    this.finish(new RelayError('stopping'), this.isMine())
+    let mayWrite = true
+    try {
+      this.attempt(() => this.demandLock())
+    } catch {
+      mayWrite = false
+    }
+    if (this.isOpen()) await this.finish(new RelayError('stopping'), mayWrite)
   }
 
   private isOpen(): boolean {
@@ -325,32 +259,37 @@ class FileStore implements Store {
   private explain(error: unknown): unknown {
     if (isDamage(error) || isCrash(error)) return this.fail(explainOpening(error), false)
     if (!isOfSQLite(error)) return error
+    if (this.reserve.giveUp()) return new RelayError('storage-full', undefined, { cause: error })
     return new RelayError('store-down', `the relay cannot use its data file (${nameOf(error)}): try again later`, { cause: error })
   }
 
   /** @throws RelayError if another process may have the folder */
   private demandLock(): void {
-    if (!this.isMine()) throw this.fail(new RelayError('store-down', 'another process has taken the data folder of the relay: nothing was stored'), false)
-  }
-
-  private isMine(): boolean {
+    let isHeld: boolean
     try {
-      return this.lock.isHeld()
+      isHeld = this.lock.isHeld()
     } catch (error) {
       throw new RelayError('store-down', `the lock of the data folder cannot be read (${codeOf(error)}): try again later`, { cause: error })
     }
+    if (!isHeld) throw this.fail(new RelayError('store-down', 'another process has taken the data folder of the relay: nothing was stored'), false)
+  }
+
+  /** Moves the log into the file. @throws RelayError if that is not possible */
+  private checkpoint(): void {
+    const result = this.attempt(() => this.connection.all(objectOf({ log: isNumber, checkpointed: isNumber }), 'PRAGMA wal_checkpoint(PASSIVE)'))
+    if (result.some(({ log, checkpointed }) => log !== checkpointed)) throw new RelayError('store-down', 'the log could not be moved into the file')
+    this.commits.checkpointed = this.commits.all
   }
 
   /** Ends the store because of a failure. @param mayWrite whether the file can still be trusted and is still this relay's */
   private fail(failure: RelayError, mayWrite: boolean): RelayError {
     if (this.failure) return this.failure
     this.noteEnd(failure)
-    this.finish(failure, mayWrite)
-    this.ending.abort()
+    void this.finish(failure, mayWrite)
     return failure
   }
 
-  private finish(failure: RelayError, mayWrite: boolean): void {
+  private finish(failure: RelayError, mayWrite: boolean): Promise<void> {
     this.failure = failure
     this.endTending()
     try {
@@ -360,8 +299,9 @@ class FileStore implements Store {
     } catch {
       // The log keeps what could not be moved.
     }
-    void this.syncer.close()
     this.lock.release()
+    this.ending.abort()
+    return this.syncer.close()
   }
 
   /** Renews the lock, flushes what nobody waits for, and tidies up while nothing is to be done. */
@@ -372,11 +312,14 @@ class FileStore implements Store {
     try {
       if (clock.now() - this.renewed >= renewInterval && this.lock.renew()) this.renewed = clock.now()
       this.attempt(() => this.demandLock())
+      if (this.isFull && clock.now() - this.askedForRoom >= reserveInterval) {
+        this.askedForRoom = clock.now()
+        void this.reserve.take()
+      }
       if (!isIdle) {
         void this.flushed().catch(() => undefined)
-      } else if (commits.all - commits.checkpointed >= checkpointAfter) {
-        this.attempt(() => connection.value('PRAGMA wal_checkpoint(PASSIVE)'))
-        commits.checkpointed = commits.all
+      } else if (commits.all - commits.checkpointed >= checkpointAfter && this.present !== 'copying') {
+        this.checkpoint()
       } else if (this.attempt(() => Number(connection.value('PRAGMA freelist_count'))) > keptPages) {
         this.attempt(() => connection.value('PRAGMA incremental_vacuum(64)'))
         commits.all++

@@ -36,21 +36,37 @@ export interface Store extends Reader {
    * @throws RelayError `storage-full` or `store-down`, with the cause in plain words: nothing was written
    */
   commit<T>(write: (writer: Writer) => Synchronous<T>): T
+  /** Whether the disk is almost full: accept nothing new. Other commits have the last few MB, so that what was accepted can end. */
+  readonly isFull: boolean
   /** Resolves once everything committed so far is safe from a power cut. @throws RelayError `store-down` */
   flushed(): Promise<void>
   /** Why nothing can be read or written, as a RelayError `store-down` in plain words; `undefined` while the store is open. */
   readonly failure: Error | undefined
-  /** Aborted once this store is over: a flush failed, another process has the folder, or what kept the store from opening has changed. */
+  /** Aborted once this store is over: closed, a flush failed, another process has the folder, or a failure to open may be gone. */
   readonly over: AbortSignal
+  /**
+   * Makes a copy of everything committed so far, one at a time, while the store is used on.
+   *
+   * @throws RelayError `conflict` while there is another copy, `storage-full` without room for it, or `store-down`
+   */
+  backup(): Promise<Backup>
   /** Closes the file, after a last flush. */
   close(): Promise<void>
+}
+
+/** A copy of the file, which holds API keys. */
+export interface Backup {
+  /** One file of SQLite, complete and checked. */
+  path: string
+  /** Removes the copy. */
+  done(): Promise<void>
 }
 
 /** Where a store is opened. */
 export interface Storage {
   /**
-   * Waits until this process owns the data folder, then opens the file. If the file or folder cannot be used, the store has a `failure`, and
-   * is over as soon as another try may succeed.
+   * Waits until this process owns the data folder, then opens the file. If file or folder cannot be used, the store has a `failure`, and is
+   * over as soon as another try may succeed.
    *
    * @param stop ends the wait: then this rejects
    */

@@ -1,5 +1,15 @@
+import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { codeOf } from '../../errors'
+import { onAbort } from '../../lib/async'
+
+/** An error in another thread. */
+export class WorkerError extends Error {
+  /** @param code the code of the file system, or the text of SQLite */
+  constructor(readonly code: string) {
+    super(code)
+  }
+}
 
 // The sources stand here as texts because the published plugin is one file.
 
@@ -34,13 +44,13 @@ export class Syncer {
 
   constructor(path: string) {
     const worker = this.worker = new Worker(syncing, { eval: true, workerData: path, resourceLimits })
-    worker.on('message', (failure?: string) => this.settle(failure === undefined ? undefined : new Error(failure)))
-    worker.on('error', error => this.die(new Error(codeOf(error))))
-    worker.on('exit', () => this.die(new Error('the thread has ended')))
+    worker.on('message', (failure?: string) => this.settle(failure === undefined ? undefined : new WorkerError(failure)))
+    worker.on('error', error => this.die(new WorkerError(codeOf(error))))
+    worker.on('exit', () => this.die(new WorkerError('the thread has ended')))
     worker.unref()
   }
 
-  /** Resolves once everything written so far is safe; one call at a time. @throws an error with the code of the file system as its text */
+  /** Resolves once everything written so far is safe; one call at a time. @throws WorkerError */
   sync(): Promise<void> {
     if (this.death) return Promise.reject(this.death)
     this.worker.ref()
@@ -65,5 +75,62 @@ export class Syncer {
     this.worker.unref()
     if (failure) waiting?.reject(failure)
     else waiting?.resolve()
+  }
+}
+
+/**
+ * Copies a database, checks the copy, and makes it one file without a write-ahead log. Answers with the error's text, if there is one. A
+ * copy during which another process has written is made once more.
+ */
+const copying = `
+  const { closeSync, copyFileSync, fsyncSync, openSync, rmSync, statSync } = require('node:fs')
+  const { parentPort, workerData: { library, file, log, copy } } = require('node:worker_threads')
+  const { Database } = require(library)
+  const sources = log === undefined ? [file] : [file, log]
+  const look = () => JSON.stringify(sources.map(path => statSync(path)).map(({ size, mtimeMs }) => [size, mtimeMs]))
+  function make() {
+    const before = look()
+    rmSync(copy + '-wal', { force: true })
+    sources.forEach((path, index) => copyFileSync(path, index === 0 ? copy : copy + '-wal'))
+    const database = new Database(copy)
+    const ask = pragma => Object.values(database.all('PRAGMA ' + pragma)[0])[0]
+    ask('locking_mode = EXCLUSIVE')
+    const answer = ask('integrity_check(1)')
+    ask('wal_checkpoint(TRUNCATE)')
+    ask('journal_mode = DELETE')
+    database.close()
+    const descriptor = openSync(copy, 'r+')
+    fsyncSync(descriptor)
+    closeSync(descriptor)
+    if (answer !== 'ok') return 'database disk image is malformed: ' + answer
+    if (before !== look()) return 'another process writes to the database'
+  }
+  let failure
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    try {
+      failure = make()
+      if (failure === undefined) break
+    } catch (error) {
+      failure = error.code ?? error.message
+    }
+  }
+  parentPort.postMessage(failure)
+`
+
+/**
+ * Makes one checked file of a database, in a thread of its own.
+ *
+ * @param log its write-ahead log; without one, what the file alone has is copied
+ * @param stop ends the work
+ * @throws WorkerError
+ */
+export async function copyDatabase(file: string, log: string | undefined, copy: string, stop: AbortSignal): Promise<void> {
+  const worker = new Worker(copying, { eval: true, workerData: { library: require.resolve('node-sqlite3-wasm'), file, log, copy } })
+  const unwatch = onAbort(stop, () => void worker.terminate())
+  try {
+    const [failure] = await Promise.race([once(worker, 'message'), once(worker, 'exit').then(() => ['the thread has ended'])])
+    if (failure !== undefined) throw new WorkerError(String(failure))
+  } finally {
+    unwatch()
   }
 }

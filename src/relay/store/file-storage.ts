@@ -1,0 +1,212 @@
+import type { Logger } from 'koishi'
+import { accessSync, constants, existsSync, fdatasyncSync, fsyncSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { codeOf, RelayError } from '../../errors'
+import { every, pause, systemClock, type Clock } from '../clock'
+import { Connection } from './connection'
+import { ClosedStore, damaged, explainOpening, isCrash, isDamage, nameOf, newer } from './failures'
+import { FileStore, filesIn, longLog, Reserve, sizeOf, touch, withDescriptor, type Files } from './file-store'
+import { FolderLock } from './lock'
+import type { Storage, Store } from './store'
+import { copyDatabase } from './workers'
+
+/** How often a relay looks whether it may have the folder, in milliseconds. */
+const lookInterval = 100
+/** After how long a wait for the folder is logged, in milliseconds. */
+const standbyTime = 2_000
+/** How often a store that could not be opened looks whether its cause has changed, in milliseconds. */
+const retryInterval = 5_000
+/** After how long it tries again in any case, in milliseconds: not every cause can be seen from outside. */
+const longestRetry = 60_000
+
+export interface FileStorageOptions {
+  /** The folder of the file; created if it does not exist. */
+  dataDir: string
+  logger: Pick<Logger, 'info' | 'warn' | 'error'>
+  clock?: Clock
+}
+
+/** The store in the file `relay.db` of a folder. */
+export function fileStorage(options: FileStorageOptions): Storage {
+  return new FileStorage(options)
+}
+
+class FileStorage implements Storage {
+  owner: string | undefined
+  private readonly clock: Clock
+  private readonly files: Files
+  /** The last failure that was logged. */
+  private told: string | undefined
+  /** Whether the file was found damaged, so that it is checked thoroughly at its next opening. */
+  private wasDamaged = false
+  /** Why nothing can be opened any more. */
+  private end: RelayError | undefined
+
+  constructor(private readonly options: FileStorageOptions) {
+    this.clock = options.clock ?? systemClock
+    this.files = filesIn(options.dataDir)
+  }
+
+  async open(stop: AbortSignal): Promise<Store> {
+    const lock = new FolderLock(this.options.dataDir, this.clock, () => touch(this.files.copy))
+    try {
+      await this.acquire(lock, stop)
+      await this.replaceCopied(stop)
+      const reserve = new Reserve(this.files)
+      await reserve.take()
+      const connection = this.openFile()
+      this.told = undefined
+      return new FileStore(this.files, connection, lock, reserve, this.clock, error => this.noteEnd(error))
+    } catch (error) {
+      lock.release()
+      stop.throwIfAborted()
+      return this.closed(explainOpening(this.end ?? error))
+    }
+  }
+
+  /** Waits for the lock. @throws the error of the file system, or if `stop` is aborted */
+  private async acquire(lock: FolderLock, stop: AbortSignal): Promise<void> {
+    const { clock, options: { logger } } = this
+    const since = clock.now()
+    let isTold = false
+    try {
+      for (;;) {
+        stop.throwIfAborted()
+        if (this.end) throw this.end
+        if (lock.take()) break
+        this.owner = lock.holder
+        if (!isTold && clock.now() - since >= standbyTime) {
+          isTold = true
+          logger.warn('%s', `this relay stands by: ${lock.holder ?? 'another process'} works its data; it takes over when that one ends`)
+        }
+        await pause(clock, lookInterval, stop)
+      }
+    } finally {
+      this.owner = undefined
+    }
+    if (isTold) logger.info('this relay is active now')
+  }
+
+  /**
+   * Works on a copy of the file, if its last owner may only be paused: when that process goes on, it writes into the old file. Both in one
+   * file would destroy it. Also removes what a killed process has left.
+   */
+  private async replaceCopied(stop: AbortSignal): Promise<void> {
+    const { files } = this
+    if (existsSync(files.libraryLock)) rmdirSync(files.libraryLock)
+    for (const suffix of ['', '-wal', '-journal']) rmSync(files.backup + suffix, { force: true })
+    if (existsSync(files.copy) && existsSync(files.file)) {
+      touch(files.log)
+      await copyDatabase(files.file, files.log, files.copy, stop)
+      renameSync(files.copy, files.next)
+      this.syncFolder()
+    }
+    if (existsSync(files.next)) {
+      rmSync(files.log, { force: true })
+      renameSync(files.next, files.file)
+    }
+    for (const suffix of ['', '-wal', '-journal']) rmSync(files.copy + suffix, { force: true })
+  }
+
+  /** Makes the names in the folder safe from a power cut, which Windows cannot do. */
+  private syncFolder(): void {
+    if (process.platform !== 'win32') withDescriptor(this.options.dataDir, 'r', fsyncSync)
+  }
+
+  /** @throws RelayError, or an error of the file system or of SQLite */
+  private openFile(): Connection {
+    const { files } = this
+    // A store that was closed has no log.
+    const isUnclean = sizeOf(files.log) > 0
+    touch(files.file)
+    touch(files.log)
+    const connection = openConnection(files.file, this.wasDamaged ? 'integrity_check(1)' : isUnclean ? 'quick_check(1)' : undefined)
+    try {
+      const version = connection.migrate()
+      if (version !== undefined) throw new RelayError('store-down', newer)
+      // After a sync that failed, the log in the cache may differ from the one on the disk: this writes all of it once more.
+      if (isUnclean) connection.value('PRAGMA wal_checkpoint(TRUNCATE)')
+      withDescriptor(files.log, 'r+', fdatasyncSync)
+      this.syncFolder()
+    } catch (error) {
+      discard(connection, error)
+      throw error
+    }
+    this.wasDamaged = false
+    return connection
+  }
+
+  private noteEnd(failure: RelayError): void {
+    this.report(failure)
+    this.wasDamaged = isDamage(failure)
+    // All stores of this process share the memory of WebAssembly.
+    if (isCrash(failure.cause)) this.end = failure
+  }
+
+  /** A failure is logged once, until the file could be opened. */
+  private report(failure: RelayError): void {
+    if (this.told === failure.message) return
+    this.told = failure.message
+    const cause = failure.cause === undefined ? '' : ` (${nameOf(failure.cause)})`
+    this.options.logger.error('%s', `nothing can be stored in ${this.options.dataDir}: ${failure.message}${cause}`)
+  }
+
+  private closed(failure: RelayError): Store {
+    this.report(failure)
+    const retry = new AbortController()
+    if (this.end) return new ClosedStore(failure, retry.signal)
+    const { clock } = this
+    const signature = this.signature()
+    const since = clock.now()
+    const endWatch = every(clock, retryInterval, () => {
+      const isOld = clock.now() - since >= longestRetry && !isDamage(failure)
+      if (this.signature() === signature && !isOld) return
+      endWatch()
+      retry.abort()
+    })
+    return new ClosedStore(failure, retry.signal, endWatch)
+  }
+
+  /** Changes when somebody repairs what kept the file from being opened. Looks at nothing that an attempt to open it changes. */
+  private signature(): string {
+    return JSON.stringify([this.options.dataDir, this.files.file, this.files.log].map((path, index) => {
+      try {
+        accessSync(path, constants.R_OK | constants.W_OK)
+        const { ino, mtimeMs, size, mode } = statSync(path)
+        return index === 0 ? [ino, mode] : [ino, mode, mtimeMs, size]
+      } catch (error) {
+        return codeOf(error)
+      }
+    }))
+  }
+}
+
+/** Opens the file as this process alone uses it. @throws the error of SQLite, or that the file is damaged */
+function openConnection(file: string, check: string | undefined): Connection {
+  const connection = new Connection(file)
+  const demand = (pragma: string, answer: unknown): void => {
+    const value = connection.value(`PRAGMA ${pragma}`)
+    if (value !== answer) throw new Error(`PRAGMA ${pragma}: ${String(value)}`)
+  }
+  try {
+    // Without shared memory, and so before the write-ahead log is used.
+    demand('locking_mode = EXCLUSIVE', 'exclusive')
+    connection.value('PRAGMA auto_vacuum = INCREMENTAL')
+    demand('journal_mode = WAL', 'wal')
+    demand(`wal_autocheckpoint = ${longLog}`, longLog)
+    demand(`journal_size_limit = ${4 * longLog * 4_096}`, 4 * longLog * 4_096)
+    connection.value('PRAGMA synchronous = NORMAL')
+    connection.value('PRAGMA temp_store = MEMORY')
+    const answer = check === undefined ? 'ok' : connection.value(`PRAGMA ${check}`)
+    if (answer !== 'ok') throw new RelayError('store-down', damaged, { cause: new Error(`malformed: ${String(answer)}`) })
+    return connection
+  } catch (error) {
+    discard(connection, error)
+    throw error
+  }
+}
+
+/** Closes a database after an error, without a change to a damaged file. */
+function discard(connection: Connection, error: unknown): void {
+  if (isDamage(error) || isCrash(error)) connection.abandon()
+  else connection.close()
+}
