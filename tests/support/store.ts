@@ -9,6 +9,17 @@ const lookInterval = 1_000
 const renewInterval = 4_000
 /** After how long without a renewal another host takes the lock, in milliseconds. */
 const takeOverAfter = 12_000
+/** After how long a commit is flushed that nobody waits for, in milliseconds. */
+const tendInterval = 500
+
+export interface FolderOptions {
+  /** Whether several hosts want the folder, so that its lock has to be renewed. */
+  isShared?: boolean
+  /** How many commits are there after a power cut, between those that were flushed and all; otherwise those that were flushed. */
+  keeps?: (flushed: number, all: number) => number
+  /** Called after each commit with the number of all. */
+  committed?: (all: number) => void
+}
 
 type Statement = readonly [sql: string, ...values: readonly Value[]]
 
@@ -33,8 +44,7 @@ export class TestFolder {
   /** Who holds the lock, with the number of its renewals; after a kill nobody of that host. */
   private lock: { holder: TestStorage | undefined, host: string, renewals: number } | undefined
 
-  /** @param keeps how many of so many commits that were not flushed are there after a host is gone */
-  constructor(private readonly keeps: (unflushed: number) => number = () => 0) {
+  constructor(private readonly options: FolderOptions = {}) {
     this.clear()
   }
 
@@ -54,6 +64,14 @@ export class TestFolder {
     return this.lock?.host
   }
 
+  get isFlushed(): boolean {
+    return this.flushedUpTo >= this.end
+  }
+
+  get isShared(): boolean {
+    return this.options.isShared ?? false
+  }
+
   /** What a host shows of being alive. */
   get sign(): string {
     return `${this.lock?.host} ${this.lock?.renewals}`
@@ -65,10 +83,7 @@ export class TestFolder {
     const isOfGone = lock && !lock.holder && lock.host === by.host
     if (lock && lock.holder !== by && !isOfGone && !isStale) return false
     // The file of another host is copied, and has what reached the disk.
-    if (isStale && lock?.host !== by.host) {
-      this.cut()
-      this.flushedUpTo = this.end
-    }
+    if (isStale && lock?.host !== by.host) this.cut()
     this.lock = { holder: by, host: by.host, renewals: 0 }
     return true
   }
@@ -100,7 +115,9 @@ export class TestFolder {
       if (written instanceof Promise) throw new Error('a commit must not wait')
       return written
     })
-    if (statements.length > 0) this.commits.push(statements)
+    if (statements.length === 0) return result
+    this.commits.push(statements)
+    this.options.committed?.(this.end)
     return result
   }
 
@@ -110,8 +127,9 @@ export class TestFolder {
 
   /** The power of the host is cut: some commits that were not flushed are lost, the last ones first. */
   cut(): void {
-    const kept = this.flushedUpTo + this.keeps(this.end - this.flushedUpTo)
-    if (kept >= this.end) return
+    const { flushedUpTo, end, options: { keeps } } = this
+    if (flushedUpTo >= end) return
+    const kept = keeps?.(flushedUpTo, end) ?? flushedUpTo
     this.commits.length = kept
     this.clear()
     this.connection.transaction(() => this.commits.flat().forEach(statement => this.connection.run(...statement)))
@@ -163,9 +181,14 @@ export class TestStorage implements Storage {
       stop.throwIfAborted()
       const [{ sign }, now] = [this.folder, this.clock.now()]
       if (seen.sign !== sign) Object.assign(seen, { sign, since: now })
-      if (this.other === undefined && this.folder.take(this, now - seen.since >= takeOverAfter)) break
+      // Another relay of this process may still be ending.
+      const isInUse = this.store && !this.store.failure
+      if (!isInUse && this.other === undefined && this.folder.take(this, now - seen.since >= takeOverAfter)) break
       await pause(this.clock, lookInterval, stop)
     }
+    if (this.broken) this.folder.release(this, true)
+    // What an earlier process has left is made safe first.
+    else this.folder.flush(this.folder.end)
     return this.store = new TestStore(this, this.broken)
   }
 
@@ -194,10 +217,11 @@ class TestStore implements Store {
   private running: Promise<void> | undefined
   private next: Promise<void> | undefined
   private isDead = false
+  private isTending = false
 
   constructor(private readonly storage: TestStorage, public failure: RelayError | undefined) {
     this.folder = storage.folder
-    void this.renew()
+    if (!failure && this.folder.isShared) void this.renew()
   }
 
   get over(): AbortSignal {
@@ -226,11 +250,14 @@ class TestStore implements Store {
     this.check()
     if (this.folder.connection.isInTransaction) throw new Error('a commit must not contain another one')
     if (this.storage.isFull) throw new RelayError('storage-full')
-    return this.folder.commit(write)
+    const result = this.folder.commit(write)
+    void this.tend()
+    return result
   }
 
   /** One flush runs at a time. Whoever comes meanwhile shares the next one. */
   flushed(): Promise<void> {
+    if (!this.failure && this.folder.isFlushed) return Promise.resolve()
     if (!this.running) return this.running = this.flush()
     return this.next ??= this.running.catch(() => undefined).then(() => {
       this.next = undefined
@@ -240,12 +267,12 @@ class TestStore implements Store {
 
   async close(): Promise<void> {
     if (!this.failure && !this.isDead) await this.flushed().catch(() => undefined)
-    this.end(new RelayError('store-down', 'the store is closed'))
-    this.folder.release(this.storage, true)
+    this.end(new RelayError('stopping'))
   }
 
   /** The store is over. @param failure why; a store that could not be used keeps its own */
   end(failure: RelayError | undefined): void {
+    if (!this.failure) this.folder.release(this.storage, true)
     this.failure ??= failure
     this.ending.abort()
   }
@@ -279,8 +306,17 @@ class TestStore implements Store {
     }
   }
 
+  /** Flushes what nobody waits for. */
+  private async tend(): Promise<void> {
+    if (this.isTending) return
+    this.isTending = true
+    await pause(this.storage.clock, tendInterval, this.over)
+    this.isTending = false
+    if (!this.failure) await this.flushed().catch(() => undefined)
+  }
+
   private async renew(): Promise<void> {
-    while (!this.isDead && !this.over.aborted && this.folder.holder === this.storage) {
+    while (this.folder.holder === this.storage && !this.failure) {
       await pause(this.storage.clock, renewInterval, this.over)
       this.folder.renew(this.storage)
     }
