@@ -22,7 +22,7 @@ COPY container/package.json container/package-lock.json ./
 COPY --from=build /build/plugin.tgz ./
 RUN npm ci --omit=dev --no-audit --no-fund && rm plugin.tgz
 COPY container/koishi.yml ./
-COPY --from=build /build/dist/bot/start.js /build/dist/bot/mysql.js dist/bot/
+COPY --from=build /build/dist/bot/start.js dist/bot/
 
 FROM node:22-slim
 # The user that the bot runs as: that of `node` in the base image.

@@ -51,7 +51,7 @@ const lookInterval = 100
 function prepareEnvironment(environment: NodeJS.ProcessEnv): void {
   for (const [name, value] of Object.entries(environment)) {
     // koishi.yml takes these as they are, and tests them for truth.
-    if (!/^(?:DATABASE|ONEBOT|SIMULATOR|WEBHOOK)_/.test(name)) continue
+    if (!/^(?:ONEBOT|SIMULATOR|WEBHOOK)_/.test(name)) continue
     if (value?.trim()) environment[name] = value.trim()
     else Reflect.deleteProperty(environment, name)
   }

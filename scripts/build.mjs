@@ -39,7 +39,6 @@ await Promise.all([
     sourcemap: true,
     entryPoints: {
       'bot/start': 'bot/start.ts',
-      'bot/mysql': 'bot/mysql.ts',
       'simulator/cli': 'simulator/cli.ts',
       'simulator/plugin': 'simulator/plugin.ts',
     },

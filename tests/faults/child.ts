@@ -7,7 +7,6 @@ import Sqlite from 'koishi-plugin-database-sqlite'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import * as relay from '../../src'
-import CompleteMySQLDriver from '../../bot/mysql'
 import { loadAdapter } from '../support/adapter'
 import { until } from '../support/until'
 import { FaultyDatabase } from './database'
@@ -21,15 +20,14 @@ function shortenWaits(times: number): void {
   Reflect.set(globalThis, 'setTimeout', Object.assign(hasty, { __promisify__: wait.__promisify__ }))
 }
 
-async function start({ config, apiKey, platform, folder, haste, faults = [], access }: ProcessOptions): Promise<void> {
+async function start({ config, apiKey, platform, folder, haste, faults = [] }: ProcessOptions): Promise<void> {
   Logger.levels.base = Logger.SILENT
   if (haste !== undefined) shortenWaits(haste)
   const app = new Context()
   app.plugin(HTTP)
   app.plugin(proxyAgent)
   app.plugin(Server, { host: '127.0.0.1', port: 0 })
-  if (access) app.plugin(CompleteMySQLDriver, access)
-  else app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
+  app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
   if ('adapter' in platform) {
     app.plugin(loadAdapter(platform.adapter.name), platform.adapter.config)
   } else {

@@ -2,7 +2,6 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Config } from '../../src'
-import type { Access } from '../integration/several-relays/mariadb'
 import type { AdapterEntry } from '../support/adapter'
 import { bundle } from '../support/bundle'
 import type { DatabaseFault } from './plan'
@@ -24,8 +23,6 @@ export interface ProcessOptions {
   haste?: number
   /** The faults of its database. */
   faults?: readonly DatabaseFault[]
-  /** A database server, instead of a file in the folder. */
-  access?: Access
 }
 
 /** A command to the running process. */

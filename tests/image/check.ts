@@ -1,14 +1,13 @@
 // Checks the container image where none can be built: carries out the Dockerfile in temporary folders and starts what it holds, as the user
-// of the image and with the settings of compose.yml and compose.standby.yml. The simulator stands for NapCat.
+// of the image and with the settings of compose.yml. The simulator stands for NapCat.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Simulator } from '../../simulator'
 import { record, records } from '../docs/support/json'
 import { repository } from '../docs/support/pages'
-import { MariaDb, missing, type Access } from '../integration/several-relays/mariadb'
 import { end, freePort } from '../support/process'
 import { until } from '../support/until'
 import { ComposeFile, variables } from './compose'
@@ -16,7 +15,6 @@ import { carryOut, type Stage } from './dockerfile'
 
 const patience = 60_000
 const compose = new ComposeFile('compose.yml')
-const standby = new ComposeFile('compose.standby.yml')
 
 const isRoot = process.getuid?.() === 0
 const containers: Container[] = []
@@ -61,15 +59,6 @@ class Container {
     return (await this.request('/send/group:123456', { method: 'POST', body: text })).status === 200
   }
 
-  /** Whether the balancer of compose.standby.yml would send requests here. */
-  async isChosen(): Promise<boolean> {
-    const balancer = standby.config('balancer')
-    const [, path = ''] = /health_uri (\S+)/.exec(balancer) ?? []
-    const [, pattern = ''] = /health_body "(.+)"\n/.exec(balancer) ?? []
-    assert(balancer.includes(`Authorization "Bearer ${variables.WEBHOOK_API_KEY}"`))
-    return new RegExp(pattern.replaceAll('\\"', '"')).test(await (await this.request(path)).text())
-  }
-
   async stop(): Promise<void> {
     await end(this.process)
     assert.equal(this.process.exitCode, 0)
@@ -83,7 +72,7 @@ function strings(text = '[]'): string[] {
   return list.map(String)
 }
 
-/** One relay, as compose.yml starts it. */
+/** The relay, as compose.yml starts it. */
 async function checkImage(image: Stage, simulator: Simulator): Promise<void> {
   for (const volume of strings(image.settings.VOLUME)) assert.equal((await stat(image.at(volume))).uid, Number(image.settings.USER), volume)
   const relay = await Container.start(image, { ...compose.environment('relay'), ONEBOT_ENDPOINT: simulator.endpoint })
@@ -96,52 +85,19 @@ async function checkImage(image: Stage, simulator: Simulator): Promise<void> {
   assert(!relay.isHealthy, 'it is healthy without a process')
 }
 
-/** Two relays with a database server, as compose.standby.yml adds it. */
-async function checkStandby(image: Stage, simulator: Simulator, { host, port, user, password, database }: Access): Promise<void> {
-  const server = {
-    DATABASE_HOST: host, DATABASE_PORT: String(port), DATABASE_USER: user, DATABASE_PASSWORD: password, DATABASE_NAME: database,
-  }
-  const startRelay = async (service: string): Promise<Container> => {
-    const data = image.at(`/${service}`)
-    await mkdir(data)
-    await chmod(data, 0o777)
-    const container = await Container.start(image, {
-      ...standby.environment(service), ...server, ONEBOT_ENDPOINT: simulator.endpoint, DATA_DIR: data,
-    })
-    await until(`${service} is healthy`, () => container.isHealthy, patience)
-    return container
-  }
-  const first = await startRelay('relay')
-  await until('the first relay is active', () => first.isChosen(), patience)
-  const second = await startRelay('standby')
-  assert(!await second.isChosen())
-  await first.stop()
-  await until('the standby is active', () => second.isChosen(), patience)
-  await until('it sends', () => second.sends('from the standby'), patience)
-  await second.stop()
-}
-
 async function check(): Promise<void> {
   const [connection] = records(record(record(JSON.parse(compose.config('connections'))).network).websocketServers)
   const folder = await mkdtemp(join(tmpdir(), 'relay-image-'))
   const simulator = await Simulator.start({ token: String(connection?.token) })
-  let database: MariaDb | undefined
   try {
     // The user of the image has to get in.
     await chmod(folder, 0o755)
     const image = carryOut(repository, folder, isRoot ? {} : { USER_ID: String(process.getuid?.()) })
     await checkImage(image, simulator)
-    if (missing) {
-      console.log(`not checked: compose.standby.yml, ${missing}`)
-    } else {
-      database = await MariaDb.start()
-      await checkStandby(image, simulator, await database.create())
-    }
     console.log(`image check passed, as user ${image.settings.USER ?? ''}`)
   } finally {
     await Promise.all(containers.map(container => end(container.process, 'SIGKILL')))
     await simulator.close()
-    await database?.stop()
     await rm(folder, { recursive: true, force: true })
   }
 }

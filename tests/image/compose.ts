@@ -10,7 +10,6 @@ export const variables = {
   WEBHOOK_API_KEY: 'the-key-of-the-image-check',
   ONEBOT_SELF_ID: '10000',
   ONEBOT_TOKEN: 'the-token-of-onebot',
-  DATABASE_PASSWORD: 'the-password-of-the-database',
 }
 
 /** A compose file of the repository, as Docker Compose reads it with these variables. */

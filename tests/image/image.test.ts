@@ -79,9 +79,8 @@ function nameAndVersion([folder, { name, version }]: [string, Record<string, unk
   return `${typeof name === 'string' ? name : folder.replace(/^.*node_modules\//, '')}@${String(version)}`
 }
 
-describe('the compose files', () => {
+describe('compose.yml', () => {
   const main = new ComposeFile('compose.yml')
-  const standby = new ComposeFile('compose.standby.yml')
   const koishi = read('container/koishi.yml')
   const known = new Set([
     ...resolveSettings({}, {}).origins.map(({ variable }) => variable),
@@ -89,34 +88,29 @@ describe('the compose files', () => {
   ])
   const list = (value: unknown): unknown[] => Array.isArray(value) ? Array.from<unknown>(value) : Object.keys(record(value ?? {}))
 
-  for (const file of [main, standby]) {
-    test(`define what they use: ${file.name}`, () => {
-      const defined = (kind: 'volumes' | 'networks' | 'configs'): string[] => [...main.defined(kind), ...standby.defined(kind)]
-      const services = Object.keys({ ...main.services, ...standby.services })
-      for (const service of Object.values(file.services)) {
-        for (const volume of list(service.volumes)) assert(defined('volumes').includes(String(volume).split(':')[0] ?? ''), String(volume))
-        for (const network of list(service.networks)) assert(defined('networks').includes(String(network)), String(network))
-        for (const config of list(service.configs)) assert(defined('configs').includes(String(record(config).source)))
-        for (const name of list(service.depends_on)) assert(services.includes(String(name)), String(name))
-      }
-    })
+  test('defines what it uses', () => {
+    for (const service of Object.values(main.services)) {
+      for (const volume of list(service.volumes)) assert(main.defined('volumes').includes(String(volume).split(':')[0] ?? ''), String(volume))
+      for (const network of list(service.networks)) assert(main.defined('networks').includes(String(network)), String(network))
+      for (const config of list(service.configs)) assert(main.defined('configs').includes(String(record(config).source)))
+      for (const name of list(service.depends_on)) assert(Object.keys(main.services).includes(String(name)), String(name))
+    }
+  })
 
-    test(`give the relay settings that there are, and only this machine a port: ${file.name}`, () => {
-      for (const [name, service] of Object.entries(file.services)) {
-        for (const port of list(service.ports)) assert.match(String(port), /^127\.0\.0\.1:\d+:\d+$/)
-        if (name !== 'relay' && name !== 'standby') continue
-        for (const variable of Object.keys(file.environment(name))) assert(known.has(variable), variable)
-      }
-    })
+  test('gives the relay settings that there are, and only this machine a port', () => {
+    for (const service of Object.values(main.services)) {
+      for (const port of list(service.ports)) assert.match(String(port), /^127\.0\.0\.1:\d+:\d+$/)
+    }
+    for (const variable of Object.keys(main.environment('relay'))) assert(known.has(variable), variable)
+  })
 
-    test(`want each secret: ${file.name}`, () => {
-      const needed = Object.keys(variables).filter(name => read(file.name).includes(`\${${name}:?`))
-      assert(needed.length > 1)
-      for (const name of needed) assert.throws(() => new ComposeFile(file.name, { ...variables, [name]: '' }), new RegExp(name))
-    })
-  }
+  test('wants each secret', () => {
+    for (const name of Object.keys(variables)) {
+      assert.throws(() => new ComposeFile('compose.yml', { ...variables, [name]: '' }), new RegExp(name))
+    }
+  })
 
-  test('give both containers the uploads under the same path, and the relay the folders and ports of the image', () => {
+  test('gives both containers the uploads under the same path, and the relay the folders and ports of the image', () => {
     const dockerfile = read('Dockerfile')
     const [, data = ''] = /DATA_DIR=(\S+)/.exec(dockerfile) ?? []
     const [, uploads = ''] = /UPLOAD_DIR=(\S+)/.exec(dockerfile) ?? []
@@ -124,38 +118,23 @@ describe('the compose files', () => {
     const { relay, napcat } = main.services
     assert.deepEqual(list(relay?.volumes), [`data:${data}`, `uploads:${uploads}`])
     assert(list(napcat?.volumes).includes(`uploads:${uploads}:ro`))
-    assert.deepEqual(list(standby.services.standby?.volumes), [`standby:${data}`, `uploads:${uploads}`])
     const [, port = ''] = /^EXPOSE (\d+)$/m.exec(dockerfile) ?? []
     assert(list(relay?.ports).includes(`127.0.0.1:${port}:${port}`))
     assert(koishi.includes(`: ${port} }}`))
   })
 
-  test('publish the ports that .env chooses, whatever address it chooses', () => {
-    const values = { ...variables, WEBHOOK_HOST: '127.0.0.1', WEBHOOK_PORT: '9001', CONSOLE_PORT: '9002' }
-    const [first, second] = [new ComposeFile('compose.yml', values), new ComposeFile('compose.standby.yml', values)]
-    assert.deepEqual(first.services.relay?.ports, ['127.0.0.1:9001:9001', '127.0.0.1:9002:9002'])
-    assert.match(second.config('balancer'), /reverse_proxy relay:9001 standby:9001 /)
-    for (const [file, service] of [[first, 'relay'], [second, 'standby']] as const) {
-      assert.equal(file.environment(service).WEBHOOK_HOST, '0.0.0.0')
-    }
+  test('publishes the ports that .env chooses, whatever address it chooses', () => {
+    const file = new ComposeFile('compose.yml', { ...variables, WEBHOOK_HOST: '127.0.0.1', WEBHOOK_PORT: '9001', CONSOLE_PORT: '9002' })
+    assert.deepEqual(file.services.relay?.ports, ['127.0.0.1:9001:9001', '127.0.0.1:9002:9002'])
+    assert.equal(file.environment('relay').WEBHOOK_HOST, '0.0.0.0')
   })
 
-  test('let NapCat listen where the relay dials, with the same token', () => {
+  test('lets NapCat listen where the relay dials, with the same token', () => {
     const { websocketServers } = record(record(JSON.parse(main.config('connections'))).network)
     assert.deepEqual(websocketServers, [{ name: 'relay', enable: true, host: '0.0.0.0', port: 3001, token: variables.ONEBOT_TOKEN }])
-    for (const [file, service] of [[main, 'relay'], [standby, 'standby']] as const) {
-      assert.equal(file.environment(service).ONEBOT_ENDPOINT, 'ws://napcat:3001')
-    }
+    assert.equal(main.environment('relay').ONEBOT_ENDPOINT, 'ws://napcat:3001')
     // NapCat starts with the template that MODE names.
     const { target } = record(list(main.services.napcat?.configs)[0])
     assert.equal(target, `/app/templates/${main.environment('napcat').MODE ?? ''}.json`)
-  })
-
-  test('name the database as the server and the relay do', () => {
-    const server = standby.environment('database')
-    assert(koishi.includes(`env.DATABASE_USER || '${server.MARIADB_USER ?? ''}'`))
-    assert(koishi.includes(`env.DATABASE_NAME || '${server.MARIADB_DATABASE ?? ''}'`))
-    assert.equal(server.MARIADB_PASSWORD, variables.DATABASE_PASSWORD)
-    for (const service of ['relay', 'standby']) assert.equal(standby.environment(service).DATABASE_HOST, 'database')
   })
 })

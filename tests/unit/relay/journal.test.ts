@@ -3,20 +3,18 @@ import { Context, Logger } from 'koishi'
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test, type TestContext } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../../src/errors'
 import { hash } from '../../../src/lib/crypto'
 import type { ParsedItem } from '../../../src/message/model'
-import { pause, systemClock, type Clock } from '../../../src/relay/clock'
+import { pause, type Clock } from '../../../src/relay/clock'
 import { states, type Delivery } from '../../../src/relay/delivery/delivery'
 import { inThread, NotOwner, type Journal, type ListFilter, type OwnerRow } from '../../../src/relay/journal'
 import { DatabaseJournal, type JournalOptions } from '../../../src/relay/journal-database'
 import { MemoryJournal } from '../../../src/relay/journal-memory'
 import { lowestId, matches } from '../../../src/relay/journal'
 import { UploadStore } from '../../../src/uploads/store'
-import CompleteMySQLDriver from '../../../bot/mysql'
-import { MariaDb, missing, type Access } from '../../integration/several-relays/mariadb'
 import { Core } from '../../support/core'
 import { SimulatedClock } from '../../support/simulated-clock'
 import { until } from '../../support/until'
@@ -72,11 +70,11 @@ interface Opened {
   lines: string[]
 }
 
-async function openDatabase(t: TestContext, clock: Clock, changes: Partial<JournalOptions>, access?: Access): Promise<Opened> {
+async function openDatabase(t: TestContext, clock: Clock, changes: Partial<JournalOptions>): Promise<Opened> {
   const app = new Context()
   const lines: string[] = []
   const log = (format: string, ...values: unknown[]): void => void lines.push(values.reduce<string>((line, value) => line.replace('%s', String(value)), format))
-  const fork = access ? app.plugin(CompleteMySQLDriver, access) : app.plugin(SQLiteDriver, { path: ':memory:' })
+  const fork = app.plugin(SQLiteDriver, { path: ':memory:' })
   const opened = openJournal(app, { ...optionsOf(clock), logger: Object.assign(new Logger('test'), { info: log, warn: log }), ...changes })
   void app.start()
   const journal = await opened
@@ -85,20 +83,10 @@ async function openDatabase(t: TestContext, clock: Clock, changes: Partial<Journ
   return { journal, app, lines }
 }
 
-let server: MariaDb | undefined
-before(async () => {
-  if (!missing) server = await MariaDb.start()
-})
-after(() => server?.stop())
-
 type Open<J = Journal> = (t: TestContext, changes?: Partial<JournalOptions>) => Promise<J>
 
 const openSqlite: Open<DatabaseJournal> = async (t, changes = {}) => {
   const { journal } = await openDatabase(t, new SimulatedClock(Date.now()), changes)
-  return journal
-}
-const openMariaDb: Open<DatabaseJournal> = async (t, changes = {}) => {
-  const { journal } = await openDatabase(t, systemClock, changes, await server?.create())
   return journal
 }
 
@@ -109,10 +97,6 @@ const pairs: [string, OpenBoth, { skip: string | false }][] = [
     const { journal, app } = await openDatabase(t, new SimulatedClock(Date.now()), {})
     return [journal, await openJournal(app, optionsOf(new SimulatedClock(Date.now())))]
   }, { skip: false }],
-  ['in MariaDB', async t => {
-    const access = await server?.create()
-    return [(await openDatabase(t, systemClock, {}, access)).journal, (await openDatabase(t, systemClock, {}, access)).journal]
-  }, { skip: missing }],
 ]
 
 function memoryJournal(content: JournalOptions['recordContent']): MemoryJournal {
@@ -123,7 +107,6 @@ function memoryJournal(content: JournalOptions['recordContent']): MemoryJournal 
 
 const servers: [string, Open<DatabaseJournal>, { skip: string | false }][] = [
   ['in SQLite', openSqlite, { skip: false }],
-  ['in MariaDB', openMariaDb, { skip: missing }],
 ]
 const kinds: [string, Open, { skip: string | false }][] = [
   ['in memory', (_, { recordContent = 'preview' } = {}) => Promise.resolve(memoryJournal(recordContent)), { skip: false }],
