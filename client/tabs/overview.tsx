@@ -42,7 +42,7 @@ export const OverviewTab = defineComponent({
     const days = shallowRef<Bar[]>()
     const period = shallowRef<'day' | 'month'>('day')
     const failures = shallowRef<Delivery[]>()
-    /** Why the records cannot be read, such as a database that is away; empty if they can. */
+    /** Why the records cannot be read, such as a damaged file; empty if they can. */
     const problem = shallowRef('')
     /** Whether anything was ever sent; absent until that is known. */
     const isUsed = shallowRef<boolean>()
@@ -152,7 +152,7 @@ function viewHeadline({ reply: { data }, unready, accounts, closed }: Now, isUse
     ...away > 0 ? [t.offlineAccounts(away)] : [],
     ...restricted > 0 ? [t.restrictedAccounts(restricted)] : [],
     ...closed.length > 0 ? [t.closedTargets(closed.length)] : [],
-    // With an account that can send, the database is what is missing.
+    // With an account that can send, the data file is what is missing.
     ...standbyFor ? [t.standby(standbyFor)] : unready && away < accounts.length ? [unready] : problem ? [problem] : [],
   ]
   const isFine = troubles.length === 0

@@ -42,10 +42,24 @@ export const sentences: Readonly<Record<string, string>> = {
   'the caller went away while its message was waiting': '消息还在等待时，调用方断开了连接',
   'the relay is stopping': '插件正在停止',
   'the relay ended before this could be sent': '插件在发送之前停止了',
-  'the database of the relay does not answer': '数据库没有应答',
-  'this relay stands by, because another one uses the database': '本实例待命，数据库由另一个实例使用',
-  'another relay works the database of this bot, and this one stands by: make changes there': '数据库由另一个实例使用，本实例待命：请在那里修改',
-  'this needs a database: load a database plugin, such as database-sqlite': '这需要数据库：请加载数据库插件，例如 database-sqlite',
+  'the relay cannot use its data file': '无法使用数据文件',
+  'this relay stands by, because another process uses its data folder': '本实例待命，数据目录正由另一个进程使用',
+  'another process uses the data folder of this bot, and this relay stands by: make changes there':
+    '数据目录正由另一个进程使用，本实例待命：请在那里修改',
+  'another process has taken the data folder of the relay: nothing was stored': '数据目录已被另一个进程接手：没有保存',
+  'the data file of the relay is damaged, and was left as it is: restore a backup, or move relay.db and relay.db-wal away':
+    '数据文件已损坏，未作改动：请恢复备份，或移走 relay.db 和 relay.db-wal',
+  'relay.db in the data folder of the relay is no data file of a relay, and was left as it is: move it away, or restore a backup':
+    '数据目录中的 relay.db 不是本插件的数据文件，未作改动：请移走它，或恢复备份',
+  'relay.db was written by a newer release of the relay: install that release again, or move the file away':
+    'relay.db 由更新的版本写入：请装回那个版本，或移走这个文件',
+  'the relay may not write to its data folder, or to a file in it: give folder and files to the user that runs the bot':
+    '无法写入数据目录或其中的文件：请把它们交给运行机器人的用户',
+  'the data folder of the relay is read-only: make it writable, or set dataDir to another folder':
+    '数据目录只读：请让它可写，或把 dataDir 设为另一个目录',
+  'the disk of the relay is full: free some space': '磁盘已满：请腾出空间',
+  'the disk of the relay does not keep what is written: check the disk': '磁盘没有保住写入的内容：请检查磁盘',
+  'the store of the relay has crashed: restart the bot': '存储已崩溃：请重启机器人',
   'the disk of the relay is full: nothing was stored or sent; free some space, then try again': '磁盘已满，没有保存或发送：请腾出空间后重试',
   'internal error: see the log of the bot for this request ID': '内部错误：请按请求 ID 查看机器人的日志',
   'no such delivery': '没有这条投递',

@@ -45,7 +45,7 @@ export function adminRoutes(options: AdminOptions): Route[] {
   ): Route => route(method, path, ['admin'], async exchange => {
     // The active relay would notice the change only later.
     if (relay.standsBehind !== undefined) {
-      throw new RelayError('standby', 'another relay works the database of this bot, and this one stands by: make changes there')
+      throw new RelayError('standby', 'another process uses the data folder of this bot, and this relay stands by: make changes there')
     }
     const answer = await action(exchange.params.name ?? '', exchange)
     return { ...answer, log: `${answer.log} ${byCaller(exchange)}` }

@@ -33,8 +33,8 @@ export function readyRoute(relay: Pick<Relay, 'ping' | 'standsBehind'>, isOnline
     return last.answers
   }
   return route('GET', '/readyz', 'anyone', async () => {
-    if (relay.standsBehind !== undefined) throw new RelayError('unsent', 'not ready: this relay stands by, because another one uses the database')
-    if (await isAlive() !== true) throw new RelayError('unsent', 'not ready: the database of the relay does not answer')
+    if (relay.standsBehind !== undefined) throw new RelayError('unsent', 'not ready: this relay stands by, because another process uses its data folder')
+    if (await isAlive() !== true) throw new RelayError('unsent', 'not ready: the relay cannot use its data file')
     if (!isOnline()) throw new RelayError('unsent', 'not ready: no bot is online')
     return { data: { ready: true } }
   }, { quiet: true })

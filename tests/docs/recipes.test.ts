@@ -1,7 +1,7 @@
 import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -214,17 +214,6 @@ describe('a recipe for a shell', { timeout: 120_000 }, () => {
   test('brings the log of a cron job that fails', async () => {
     const parts = await partsOf(() => run('recipe-cron'))
     assert.deepEqual(parts.map(({ type, text, name }) => [type, text ?? name]), [['text', said('recipe-cron')], ['file', 'nightly.log']])
-  })
-
-  test('tells how a backup ended', async () => {
-    const texts = await textsOf(async () => {
-      await run('recipe-backup')
-      await mkdir(join(reader.place.folder, 'photos'))
-      await run('recipe-backup')
-    })
-    assert.equal(texts.length, 2)
-    assert.match(String(texts[0]), /photos.*No such file/)
-    assert.match(String(texts[1]), /\d/)
   })
 
   test('tells of a service that failed, as systemd would run it', async () => {

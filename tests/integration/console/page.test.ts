@@ -317,7 +317,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       const { height = 0 } = await page.locator('.relay-closed').boundingBox() ?? {}
       assert(height > 0 && height < 350, `${height} px: the accounts have to stay in view`)
       await queue.getByRole('button', { name: /^Resume: onebot:10000: .*group:657/ }).waitFor()
-      const headline = page.locator('.relay-headline', { hasText: 'the database of the relay does not answer' })
+      const headline = page.locator('.relay-headline', { hasText: 'the relay cannot use its data file' })
       database.plan([{ statement: 'get', nth: 1, times: Infinity }])
       await headline.waitFor()
       database.plan([])

@@ -29,7 +29,7 @@ describe('GET /readyz with a database', () => {
       const relay = await relayFor(t)
       relay.app.plugin(driver, { path })
       const { status, body } = await read(await relay.request('/readyz'))
-      assert.deepEqual([status, body.msg], [503, 'not ready: the database of the relay does not answer'])
+      assert.deepEqual([status, body.msg], [503, 'not ready: the relay cannot use its data file'])
       const asks: [group: string, headers: Record<string, string>, status: number][] = [
         ['1', { 'idempotency-key': 'a' }, 503], ['1', { prefer: 'respond-async' }, 503], ['2', {}, 200],
       ]

@@ -157,7 +157,7 @@ describe('whether the relay is ready', () => {
       }
     }))
   )
-  const [noBot, noDatabase] = ['not ready: no bot is online', 'not ready: the database of the relay does not answer']
+  const [noBot, noDatabase] = ['not ready: no bot is online', 'not ready: the relay cannot use its data file']
 
   test('asks the database once a second, however many ask, and the bots each time', async () => {
     let [now, pings, isOnline] = [0, 0, true]

@@ -286,7 +286,7 @@ describe('a message that is withdrawn while it waits for its bot', () => {
     core.journal.cancel = () => Promise.reject(new Error('away'))
     await withdraw()
     await withdraw()
-    assert.deepEqual(messages, ['the database of the relay does not answer: try again later', 'this delivery is changing: try again later'])
+    assert.deepEqual(messages, ['the relay cannot use its data file: try again later', 'this delivery is changing: try again later'])
   })
 })
 
