@@ -122,6 +122,13 @@ export default {
       to: { path: '^src/relay/', pathNot: `^src/relay/(?:${layers.slice(0, index + 1).join('|')})[.]ts$` },
     })),
     {
+      name: 'keeper-knows-no-relay',
+      comment: 'What keeps the adapters of others connected could be a package of its own.',
+      severity: 'error',
+      from: { path: '^src/platform/keeper/' },
+      to: { path: '^src/', pathNot: '^src/(?:platform/keeper|lib)/' },
+    },
+    {
       name: 'onebot-is-wired-in-one-place',
       comment: 'What is particular to OneBot stays in its folder; others meet it as an implementation of the port.',
       severity: 'error',

@@ -1,6 +1,7 @@
 import { networkReason } from '../lib/endpoint'
 import { fieldsOf } from '../lib/shape'
 import type { CauseId } from '../message/causes'
+import { LostCall } from './keeper/wire'
 import { SendError, type SendFailure } from './port'
 
 const maxWordingLength = 200
@@ -74,6 +75,7 @@ const maxCauses = 5
 /** Classifies an adapter's error by what it says of the connection and the answer. @param otherwise the outcome for any other error */
 export function classifyThrown(error: unknown, otherwise: 'refused' | 'unanswered' = 'refused'): SendError {
   if (error instanceof SendError) return error
+  if (error instanceof LostCall) return new SendError(error.hasLeft ? 'unanswered' : 'unsent', error.reason)
   // Satori's AggregateError, which is not the global class, holds an error for each platform message.
   const { errors } = fieldsOf(error)
   if (Array.isArray(errors) && errors.length > 0) return classifyThrown(errors[0], otherwise)

@@ -1,11 +1,11 @@
 import type { Context, Logger } from 'koishi'
 import type { PlatformSupport } from './account'
 import { discord } from './discord/account'
+import { restartStuck } from './keeper/restarts'
 import { lark } from './lark/account'
 import { oneBot } from './onebot/account'
 import { anyPlatform } from './other/account'
 import type { Presence } from './presence'
-import { restartStuck } from './restarts'
 import { satori } from './satori/account'
 import { telegram } from './telegram/account'
 

@@ -2,6 +2,7 @@ import { Universal, type Bot, type Context, type Logger } from 'koishi'
 import { unwrap } from '../lib/koishi'
 import { explain, type Reason } from '../message/causes'
 import { cleanWording } from './failure'
+import { nameOf } from './keeper/restarts'
 import type { Health } from './port'
 
 // Koishi re-exports this enumeration through a getter, which takes microseconds for each read.
@@ -116,11 +117,6 @@ function reasonOf({ status, error }: Bot): Reason {
   if (!state) return { cause: 'old-adapter' }
   const words = error instanceof Error ? cleanWording(error.message) : undefined
   return { cause: state === 'connecting' ? state : 'disconnected', ...words !== undefined && { words } }
-}
-
-/** The `sid` of a bot, or only its platform: before its login, it may have no ID. */
-export function nameOf({ platform, selfId }: Bot): string {
-  return [platform, selfId].filter(Boolean).join(':')
 }
 
 /** How long adapters may take to add a bot before the log has a warning, in milliseconds. */

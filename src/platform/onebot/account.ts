@@ -5,26 +5,27 @@ import type { ParsedItem, Target } from '../../message/model'
 import { BotAccount, demandId, type ChatListener, type PlatformSupport } from '../account'
 import { classifyThrown, throwClassified } from '../failure'
 import { Reported } from '../history'
+import { keepConnected } from '../keeper/connection'
+import { guardConnections } from '../keeper/guard'
+import { isOneBot, recordAnswers, request, responseTimeout } from '../keeper/private-fields'
 import { announce, send, type Call, type Prepared } from '../message'
 import { encode, partlyArrived, toElement, type SendSession } from '../outgoing'
 import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { readList } from '../web'
 import { readData, readReceipt, toNumber } from './answer'
 import { askClosure, ClosureNotices } from './closure'
-import { keepConnected } from './connection'
-import { guardConnections } from './guard'
 import { Login, watchLogins } from './login'
 import {
   chatOf, contentOf, eventOf, incomingOneBot, isSameContent, likenessOf, readHistory, readReport, toCall, toSegments, type Content,
 } from './message'
-import { isOneBot, recordAnswers, requestOf, responseTimeout } from './private-fields'
 
 /** What is particular to OneBot 11. */
 export const oneBot: PlatformSupport = {
   owns: isOneBot,
   account: (bot, presence) => new OneBotAccount(bot, presence),
   start(ctx, presence, logger) {
-    guardConnections(ctx, presence, logger)
+    guardConnections(ctx, logger, (bot, words) =>
+      presence.refuse(bot, words === undefined ? { cause: 'token-refused' } : { cause: 'other-account', words }))
     keepConnected(ctx, logger)
     watchLogins(ctx, presence)
   },
@@ -89,7 +90,6 @@ class OneBotAccount extends BotAccount {
    */
   async ask(action: string, params: JsonObject): Promise<unknown> {
     if (!this.isOnline) throw this.offline()
-    const request = requestOf(this.bot)
     const ends: (() => void)[] = []
     const lost = new Promise<never>((_resolve, reject) => {
       const timer = setTimeout(() => reject(new SendError('unanswered')), responseTimeout(this.bot))
@@ -97,7 +97,8 @@ class OneBotAccount extends BotAccount {
         if (!this.isOnline) reject(new SendError('unanswered', 'the connection was lost'))
       }))
     })
-    return Promise.race([request(action, params), lost]).then(readData).catch(throwClassified).finally(() => ends.forEach(end => end()))
+    const answer = Promise.race([request(this.bot, action, params), lost])
+    return answer.then(readData).catch(throwClassified).finally(() => ends.forEach(end => end()))
   }
 
   private async list(action: string, read: (entry: JsonObject) => Record<keyof Contact, unknown>): Promise<Contact[]> {
@@ -133,7 +134,7 @@ class OneBotMessage implements Message {
     const call: Call = () => {
       this.sent = elements
       const call = toCall(target, toSegments(items, elements) ?? [])
-      return requestOf(account.bot)(...call).then(readReceipt).catch(throwClassified)
+      return request(account.bot, ...call).then(readReceipt).catch(throwClassified)
     }
     return { calls: [call], session }
   }

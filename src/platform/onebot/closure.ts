@@ -4,13 +4,15 @@ import type { Target } from '../../message/model'
 import { forgive } from '../failure'
 import type { Closure } from '../port'
 import { toNumber } from './answer'
-import type { Request } from './private-fields'
 
 /** How long the platform may take to tell what the bot may do in a group, in milliseconds. */
 const roleTime = 5_000
 
 /** An account, and how the data of an answer is had from its platform. */
-interface Asker { readonly selfId: string, ask: Request }
+interface Asker {
+  readonly selfId: string
+  ask(action: string, params: JsonObject): Promise<unknown>
+}
 
 /**
  * Asks whether a group takes messages from the bot now. All implementations but Lagrange tell until when the bot is muted; NapCat and

@@ -4,10 +4,10 @@ import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import type { Reason } from '../../message/causes'
 import { cleanWording } from '../failure'
+import { hasRequest, isOneBot, request, wireOf } from '../keeper/private-fields'
+import { wireEvents, type Wire } from '../keeper/wire'
 import { SendError } from '../port'
 import type { Presence } from '../presence'
-import { hasRequest, isOneBot, requestOf, wireOf } from './private-fields'
-import { wireEvents, type Wire } from './wire'
 
 /** The time between two looks, and how long `get_status` may take, in milliseconds. */
 const defaultInterval = 10_000
@@ -113,7 +113,7 @@ export class Login {
     this.unanswered = 0
     const wire = wireOf(this.bot)
     const received = wire?.received
-    const answer = await inTime(async () => requestOf(this.bot)('get_status', {}), interval)
+    const answer = await inTime(() => request(this.bot, 'get_status', {}), interval)
     this.isAsking = false
     if (answer === undefined) {
       // Another frame shows that the platform is at work, and the question may still stand behind a large picture.

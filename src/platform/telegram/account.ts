@@ -9,9 +9,9 @@ import type { ParsedItem, Target } from '../../message/model'
 import { BotAccount, checkEach, demandId, type PlatformSupport } from '../account'
 import { classifyThrown } from '../failure'
 import { elementsText, type IncomingSupport } from '../incoming'
+import { attend, type Keeper } from '../keeper/restarts'
 import { hasCaption, onlyPart, WebMessage, type Call, type Channel } from '../message'
 import type { Fitting, LoadedItem, LoadedMedia, Message, Receipt } from '../port'
-import { attend, type Keeper } from '../restarts'
 import { ask, readMedia, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from '../web'
 
 /** Reads messages from Telegram, because the adapter drops the slash and the bot's name of a command, `/name@bot`. */

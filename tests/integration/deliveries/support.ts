@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Config } from '../../../src'
-import { requestOf } from '../../../src/platform/onebot/private-fields'
+import { request } from '../../../src/platform/keeper/private-fields'
 import type { SimulatorOptions } from '../../../simulator'
 import { callerOf, type Caller } from '../../support/caller'
 import { temporaryFolder } from '../../support/folder'
@@ -70,10 +70,8 @@ async function startStored({ config, simulator, path }: StoredOptions = {}): Pro
 
 /** Lets an answer that the platform holds back arrive: it follows the first call, and the second one's answer follows it. */
 export async function releaseHeld({ bot }: StoredRelay): Promise<void> {
-  const request = requestOf(bot)
-  assert(request)
-  await request('get_status', {})
-  await request('get_status', {})
+  await request(bot, 'get_status', {})
+  await request(bot, 'get_status', {})
 }
 
 /** Takes the bot's connection away until the function returned is called. */

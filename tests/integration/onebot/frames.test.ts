@@ -4,8 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, test, type TestContext } from 'node:test'
 import { WebSocket } from 'ws'
-import { guardConnections } from '../../../src/platform/onebot/guard'
-import { Presence } from '../../../src/platform/presence'
+import { guardConnections } from '../../../src/platform/keeper/guard'
 import { relayFor } from '../../support/relay'
 import { until } from '../../support/until'
 import { addReverse, botOf, startApp, startPair, startSimulator, untilSends, untilStatus, type TestApp } from './support'
@@ -23,7 +22,7 @@ const frames = [
 
 /** Loads the guard; what it logs is among the app's logs. */
 function addGuard({ app, logger }: TestApp): ForkScope {
-  return app.plugin({ name: 'guard', inject: ['server'], apply: (ctx: Context) => guardConnections(ctx, Presence.of(ctx), logger) })
+  return app.plugin({ name: 'guard', inject: ['server'], apply: (ctx: Context) => guardConnections(ctx, logger, () => undefined) })
 }
 
 /** The lines about frames that were dropped. */

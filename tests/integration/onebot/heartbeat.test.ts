@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test, type TestContext } from 'node:test'
 import { WebSocket, WebSocketServer } from 'ws'
-import { watchHeartbeat } from '../../../src/platform/onebot/connection'
-import { Wire } from '../../../src/platform/onebot/wire'
+import { watchHeartbeat } from '../../../src/platform/keeper/connection'
+import { Wire } from '../../../src/platform/keeper/wire'
 import { until } from '../../support/until'
 
 /** Between two pings, in milliseconds. */

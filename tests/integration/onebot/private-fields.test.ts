@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { describe, test } from 'node:test'
-import { requestOf, wireOf } from '../../../src/platform/onebot/private-fields'
+import { request, wireOf } from '../../../src/platform/keeper/private-fields'
 import { startPair } from './support'
 
 /** What makes calls fast and fails in silence when a new version of another package has it elsewhere: the messages arrive all the same. */
@@ -11,7 +11,7 @@ describe('the private parts of other packages', () => {
       const { bot } = await startPair(t, mode)
       const connection: unknown = Reflect.get(wireOf(bot)?.socket ?? {}, '_socket')
       assert(connection instanceof Writable)
-      const calls = [1, 2].map(() => requestOf(bot)('get_status', {}))
+      const calls = [1, 2].map(() => request(bot, 'get_status', {}))
       assert.equal(connection.writableCorked, 1)
       await Promise.all(calls)
       assert.equal(connection.writableCorked, 0)
@@ -23,7 +23,7 @@ describe('the private parts of other packages', () => {
       const wire = wireOf(bot)
       assert(wire)
       const { mock } = t.mock.method(wire.socket, 'send')
-      await requestOf(bot)('get_status', {})
+      await request(bot, 'get_status', {})
       assert.match(mock.calls[0]?.arguments[0] ?? '', /"echo":"relay-/)
     })
   }

@@ -7,7 +7,7 @@ import { anyPlatform } from '../../../src/platform/other/account'
 import { Presence } from '../../../src/platform/presence'
 import { KoishiPort } from '../../../src/platform/koishi'
 import { oneBot } from '../../../src/platform/onebot/account'
-import { requestOf } from '../../../src/platform/onebot/private-fields'
+import { request } from '../../../src/platform/keeper/private-fields'
 import type { Account } from '../../../src/platform/port'
 import { shortResponseTimeout } from '../../support/adapter-timers'
 import { addForward } from '../../support/onebot'
@@ -37,21 +37,20 @@ export async function stage(t: TestContext, options?: SimulatorOptions): Promise
   addForward(app, simulator.endpoint, { responseTimeout: shortResponseTimeout, retryInterval: 500 })
   const bot = botOf(app)
   await untilStatus(bot, Universal.Status.ONLINE)
-  const request = (action: string, params: object): Promise<unknown> => requestOf(bot)(action, { ...params })
   return {
     app,
     bot,
     simulator,
     account: port.choose({}),
     async call(action, params) {
-      const answer = await request(action, params)
+      const answer = await request(bot, action, { ...params })
       assert(isObject(answer) && answer.retcode === 0, JSON.stringify(answer))
       return isObject(answer.data) && typeof answer.data.message_id === 'number' ? String(answer.data.message_id) : undefined
     },
     async callUnanswered(action, params) {
       const delivered = simulator.ledger.length
       simulator.fault({ action, fault: { kind: 'lost-answer' } })
-      void request(action, params).catch(() => undefined)
+      void request(bot, action, { ...params }).catch(() => undefined)
       await simulator.until(({ ledger }) => ledger.length > delivered)
     },
   }

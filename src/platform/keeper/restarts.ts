@@ -1,6 +1,10 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
-import { unwrap } from '../lib/koishi'
-import { nameOf } from './presence'
+import { unwrap } from '../../lib/koishi'
+
+/** The `sid` of a bot, or only its platform: before its login, it may have no ID. */
+export function nameOf({ platform, selfId }: Bot): string {
+  return [platform, selfId].filter(Boolean).join(':')
+}
 
 /** Keeps one bot running. */
 export interface Keeper {

@@ -3,7 +3,6 @@ import { EventEmitter } from 'node:events'
 import { Writable } from 'node:stream'
 import { parseJson } from '../../lib/json'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
-import { SendError } from '../port'
 
 /** The parts of a WebSocket of the library `ws` that the relay uses. It reports each frame by its method `emit`. Checked against 8.23.0. */
 export interface Socket {
@@ -24,10 +23,22 @@ const methods = ['send', 'ping', 'close', 'terminate', 'emit', 'on', 'off']
 /** States of a WebSocket, by the numbers of its standard. */
 export const socketState = { open: 1, closed: 3 } as const
 
+/** A call that will have no answer. */
+export class LostCall extends Error {
+  override readonly name = 'LostCall'
+
+  /** @param hasLeft whether it was made, so that it may be carried out. @param reason in plain English */
+  constructor(readonly hasLeft: boolean, readonly reason?: string) {
+    super(reason ?? 'the connection is not open')
+    // The frames of a stack would keep the message, with its pictures, in memory for as long as the error is kept.
+    this.stack = `${this.name}: ${this.message}`
+  }
+}
+
 /** A call without an answer. */
 interface Call {
   resolve: (answer: JsonObject) => void
-  reject: (error: SendError) => void
+  reject: (error: LostCall) => void
   /** When it was made, on the monotonic clock. */
   since: number
   /** How many bytes it keeps in memory, roughly. */
@@ -88,11 +99,11 @@ export class Wire {
    * Makes a call.
    *
    * @returns the whole answer, unread
-   * @throws SendError `unsent` when the connection is not open; `unanswered` when it closes before the answer. A call that is older than
-   *   ten minutes is given up when the calls of this connection keep more than 64 MiB in memory.
+   * @throws LostCall when the connection is not open, or closes before the answer. A call that is older than ten minutes is given up when
+   *   the calls of this connection keep more than 64 MiB in memory.
    */
   call(action: string, params: JsonObject): Promise<JsonObject> {
-    if (this.socket.readyState !== socketState.open) return Promise.reject(new SendError('unsent'))
+    if (this.socket.readyState !== socketState.open) return Promise.reject(new LostCall(false))
     const echo = mark + String(++count)
     const frame = JSON.stringify({ action, params, echo })
     return new Promise((resolve, reject) => {
@@ -141,7 +152,7 @@ export class Wire {
   private giveUp(reason: string, applies: (call: Call) => boolean): void {
     for (const [echo, call] of this.calls) {
       if (!applies(call)) return
-      this.take(echo)?.reject(new SendError('unanswered', reason))
+      this.take(echo)?.reject(new LostCall(true, reason))
     }
   }
 

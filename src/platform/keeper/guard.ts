@@ -1,9 +1,8 @@
 import type {} from '@koishijs/plugin-server'
-import type { Context, Logger } from 'koishi'
+import type { Bot, Context, Logger } from 'koishi'
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { unwrap } from '../../lib/koishi'
-import type { Presence } from '../presence'
 import { connectionMode, dials, wireOf } from './private-fields'
 import { Wire, wireEvents } from './wire'
 
@@ -19,14 +18,16 @@ const reportInterval = 60_000
  *   any client, on any path, would be an uncaught exception. The adapter throws such an exception at a OneBot without `X-Self-ID`.
  *
  * A wire goes on dropping frames until its connection closes, also when the plugin is disposed, because calls may be under way.
+ *
+ * @param refused called when a OneBot refuses the access token of a bot, or is logged in to another account, whose ID is then given
  */
-export function guardConnections(ctx: Context, presence: Presence, logger: Logger): void {
+export function guardConnections(ctx: Context, logger: Logger, refused: (bot: Bot, account?: string) => void): void {
   const bots = unwrap(ctx.bots)
   /** When the log last reported a bot, on the monotonic clock. */
   const reported = new Map<string, number>()
 
   const onRefusal = (owner: string): void => {
-    for (const bot of bots) if (bot.sid === owner) presence.refuse(unwrap(bot), { cause: 'token-refused' })
+    for (const bot of bots) if (bot.sid === owner) refused(unwrap(bot))
   }
   const onDrop = (owner: string, reason: string): void => {
     const now = performance.now()
@@ -48,7 +49,7 @@ export function guardConnections(ctx: Context, presence: Presence, logger: Logge
     options.finishRequest = (request, socket) => {
       Wire.of(socket, bot.sid)
       request.once('response', ({ statusCode }) => {
-        if (statusCode === 401 || statusCode === 403) presence.refuse(bot, { cause: 'token-refused' })
+        if (statusCode === 401 || statusCode === 403) refused(bot)
       })
       if (finishRequest) finishRequest(request, socket)
       else request.end()
@@ -65,7 +66,7 @@ export function guardConnections(ctx: Context, presence: Presence, logger: Logge
     const bot = dialled.find(({ selfId }) => selfId === id)
     if (bot) Wire.of(socket, bot.sid)
     // The adapter closes it without a word.
-    else if (/^\d+$/.test(id)) for (const each of dialled) if (!wireOf(each)) presence.refuse(each, { cause: 'other-account', words: id })
+    else if (/^\d+$/.test(id)) for (const each of dialled) if (!wireOf(each)) refused(each, id)
   }
   const { _ws: server } = ctx.server
   server.prependListener('connection', onConnection)

@@ -3,9 +3,8 @@ import { EventEmitter } from 'node:events'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { isObject } from '../../../../src/lib/shape'
-import { redialDelay } from '../../../../src/platform/onebot/connection'
-import { Wire } from '../../../../src/platform/onebot/wire'
-import { SendError } from '../../../../src/platform/port'
+import { redialDelay } from '../../../../src/platform/keeper/connection'
+import { LostCall, Wire } from '../../../../src/platform/keeper/wire'
 
 function unused(): void {
   assert.fail('a wire sends only')
@@ -71,7 +70,7 @@ describe('a wire', () => {
     assert.deepEqual(socket.passed, others)
     assert.equal(wire.received, others.length + 1)
     socket.readyState = 2
-    await assert.rejects(wire.call('get_status', {}), (error: unknown) => error instanceof SendError && error.outcome === 'unsent')
+    await assert.rejects(wire.call('get_status', {}), (error: unknown) => error instanceof LostCall && !error.hasLeft)
     assert.equal(socket.echoes.length, 1, 'no call is made over a connection that is not open')
   })
 
@@ -79,7 +78,7 @@ describe('a wire', () => {
     const socket = new Socket()
     const answer = wireOf(socket).call('get_status', {})
     socket.emit('close')
-    await assert.rejects(answer, (error: unknown) => error instanceof SendError && error.outcome === 'unanswered')
+    await assert.rejects(answer, (error: unknown) => error instanceof LostCall && error.hasLeft)
   })
 
   test('gives up calls that are older than ten minutes when all together keep more than 64 MiB', async t => {
@@ -90,7 +89,7 @@ describe('a wire', () => {
     const lost: number[] = []
     const call = async (number: number, params: object): Promise<void> => {
       void wire.call('send_group_msg', { ...params }).catch((error: unknown) => {
-        assert(error instanceof SendError && error.outcome === 'unanswered')
+        assert(error instanceof LostCall && error.hasLeft)
         lost.push(number)
       })
       await setImmediate()

@@ -2,7 +2,7 @@ import { Bot, Context, Universal, type ForkScope, type Logger } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { restartStuck } from '../../../src/platform/restarts'
+import { restartStuck } from '../../../../src/platform/keeper/restarts'
 
 const minute = 60_000
 

@@ -1,7 +1,6 @@
 import { Bot } from 'koishi'
 import { fieldsOf, type JsonObject } from '../../lib/shape'
-import { SendError } from '../port'
-import { Wire } from './wire'
+import { LostCall, Wire } from './wire'
 
 /*
  * The private parts of koishi-plugin-adapter-onebot that the relay needs. Checked against version 6.9.4, and against ws 8.23.0;
@@ -13,23 +12,18 @@ export function isOneBot({ adapterName, platform }: Bot): boolean {
   return adapterName === 'onebot' && platform === 'onebot'
 }
 
-/** Makes a call and resolves with the whole answer, unread. */
-export type Request = (action: string, params: JsonObject) => Promise<unknown>
-
 /**
- * The function that makes calls. The methods of `bot.internal` return only the data of an answer, or the code of a failure. Over a
- * WebSocket, the call bypasses the adapter, which forgets it after its `responseTimeout` and keeps the parameters for that long. Source:
- * `accept`, which sets `bot.internal._request`.
+ * Makes a call and resolves with the whole answer, unread: the methods of `bot.internal` return only the data of an answer, or the code of
+ * a failure. Over a WebSocket, the call bypasses the adapter, which forgets it after its `responseTimeout` and keeps its parameters until
+ * then. Source: `accept`, which sets `bot.internal._request`.
  *
- * @throws SendError `unsent` when the bot is not connected
+ * @throws LostCall without a connection, or when it closes before the answer
  */
-export function requestOf(bot: Bot): Request {
+export function request(bot: Bot, action: string, params: JsonObject): Promise<unknown> {
   const internal: unknown = bot.internal
-  const { _request: request } = fieldsOf(internal)
-  if (typeof request !== 'function') throw new SendError('unsent')
-  const wire = wireOf(bot)
-  if (wire) return wire.call.bind(wire)
-  return async (...args): Promise<unknown> => await Reflect.apply(request, internal, args)
+  const { _request: call } = fieldsOf(internal)
+  if (typeof call !== 'function') return Promise.reject(new LostCall(false))
+  return wireOf(bot)?.call(action, params) ?? Promise.resolve(Reflect.apply(call, internal, [action, params]))
 }
 
 /** Whether the bot has its way to make calls. The adapter removes it when the connection closes. */
@@ -43,19 +37,13 @@ export function responseTimeout(bot: Bot): number {
   return typeof time === 'number' ? time : 60_000
 }
 
-/**
- * A view of a bot that records the whole answers to the calls that the adapter makes through it. For everything else it is the bot.
- *
- * @throws SendError `unsent` when the bot is not connected
- */
+/** A view of a bot that records the whole answers to the calls that the adapter makes through it. For everything else it is the bot. */
 export function recordAnswers(bot: Bot): { view: Bot, answers: unknown[] } {
   const answers: unknown[] = []
-  const internal: unknown = bot.internal
-  const request = requestOf(bot)
-  const recording: unknown = Object.create(fieldsOf(internal), {
+  const recording: unknown = Object.create(fieldsOf(bot.internal), {
     _request: {
-      value: async (...args: Parameters<Request>) => {
-        const answer = await request(...args)
+      value: async (action: string, params: JsonObject) => {
+        const answer = await request(bot, action, params)
         answers.push(answer)
         return answer
       },

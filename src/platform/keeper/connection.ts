@@ -1,6 +1,6 @@
 import { Universal, type Bot, type Context, type Logger } from 'koishi'
-import { attend } from '../restarts'
 import { connectionMode, dials, hasRequest, wireOf, type ConnectionMode } from './private-fields'
+import { attend } from './restarts'
 import { socketState, type Wire } from './wire'
 
 /** The time between two pings, in milliseconds. */
