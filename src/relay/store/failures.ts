@@ -46,7 +46,7 @@ export function explainOpening(error: unknown): RelayError {
   const code = codeOf(error)
   return new RelayError('store-down', isDamage(error)
     ? error instanceof Error && error.message.includes('not a database') ? foreign : damaged
-    : isCrash(error) ? broken : causes[code] ?? `the data folder of the relay cannot be used (${nameOf(error)}): check its disk`, { cause: error })
+    : isCrash(error) ? broken : causes[code] ?? `the data folder of the relay cannot be used (${nameOf(error)}): check its disk, and that it has space`, { cause: error })
 }
 
 /** The code of a system error, or the text of SQLite, which names no paths. */

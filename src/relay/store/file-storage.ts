@@ -1,13 +1,13 @@
 import type { Logger } from 'koishi'
-import { accessSync, constants, existsSync, fdatasyncSync, fsyncSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, fdatasyncSync, fsyncSync, renameSync, rmSync, statSync } from 'node:fs'
 import { codeOf, RelayError } from '../../errors'
 import { every, pause, systemClock, type Clock } from '../clock'
 import { Connection } from './connection'
 import { ClosedStore, damaged, explainOpening, isCrash, isDamage, nameOf, newer } from './failures'
-import { FileStore, filesIn, longLog, Reserve, sizeOf, touch, withDescriptor, type Files } from './file-store'
+import { FileStore, filesIn, hasRoomFor, longLog, Reserve, reserveSize, sizeOf, touch, withDescriptor, type Files, type StoreParts } from './file-store'
 import { FolderLock } from './lock'
 import type { Storage, Store } from './store'
-import { copyDatabase } from './workers'
+import { copyDatabase, Syncer } from './workers'
 
 /** How often a relay looks whether it may have the folder, in milliseconds. */
 const lookInterval = 100
@@ -51,11 +51,11 @@ class FileStorage implements Storage {
     try {
       await this.acquire(lock, stop)
       await this.replaceCopied(stop)
-      const reserve = new Reserve(this.files)
-      await reserve.take()
-      const connection = this.openFile()
+      const { files, clock } = this
+      const noteEnd = (failure: RelayError): void => this.noteEnd(failure)
+      const store = new FileStore({ ...this.openFile(), files, lock, reserve: new Reserve(files), clock, noteEnd })
       this.told = undefined
-      return new FileStore(this.files, connection, lock, reserve, this.clock, error => this.noteEnd(error))
+      return store
     } catch (error) {
       lock.release()
       stop.throwIfAborted()
@@ -92,19 +92,27 @@ class FileStorage implements Storage {
    */
   private async replaceCopied(stop: AbortSignal): Promise<void> {
     const { files } = this
-    if (existsSync(files.libraryLock)) rmdirSync(files.libraryLock)
-    for (const suffix of ['', '-wal', '-journal']) rmSync(files.backup + suffix, { force: true })
+    rmSync(files.libraryLock, { recursive: true, force: true })
+    removeDatabase(files.backup)
+    this.adopt()
     if (existsSync(files.copy) && existsSync(files.file)) {
       touch(files.log)
       await copyDatabase(files.file, files.log, files.copy, stop)
       renameSync(files.copy, files.next)
       this.syncFolder()
+      this.adopt()
     }
-    if (existsSync(files.next)) {
-      rmSync(files.log, { force: true })
-      renameSync(files.next, files.file)
-    }
-    for (const suffix of ['', '-wal', '-journal']) rmSync(files.copy + suffix, { force: true })
+    removeDatabase(files.copy)
+  }
+
+  /** Replaces the file by a complete copy, if there is one. */
+  private adopt(): void {
+    const { files } = this
+    if (!existsSync(files.next)) return
+    // The log belongs to the old file, and would damage the new one.
+    rmSync(files.log, { force: true })
+    this.syncFolder()
+    renameSync(files.next, files.file)
   }
 
   /** Makes the names in the folder safe from a power cut, which Windows cannot do. */
@@ -113,7 +121,7 @@ class FileStorage implements Storage {
   }
 
   /** @throws RelayError, or an error of the file system or of SQLite */
-  private openFile(): Connection {
+  private openFile(): Pick<StoreParts, 'connection' | 'syncer'> {
     const { files } = this
     // A store that was closed has no log.
     const isUnclean = sizeOf(files.log) > 0
@@ -127,12 +135,12 @@ class FileStorage implements Storage {
       if (isUnclean) connection.value('PRAGMA wal_checkpoint(TRUNCATE)')
       withDescriptor(files.log, 'r+', fdatasyncSync)
       this.syncFolder()
+      this.wasDamaged = false
+      return { connection, syncer: new Syncer(files.log) }
     } catch (error) {
       discard(connection, error)
       throw error
     }
-    this.wasDamaged = false
-    return connection
   }
 
   private noteEnd(failure: RelayError): void {
@@ -168,16 +176,28 @@ class FileStorage implements Storage {
 
   /** Changes when somebody repairs what kept the file from being opened. Looks at nothing that an attempt to open it changes. */
   private signature(): string {
-    return JSON.stringify([this.options.dataDir, this.files.file, this.files.log].map((path, index) => {
-      try {
+    const { files } = this
+    const looks = [
+      () => hasRoomFor(files, reserveSize),
+      ...[files.folder, files.file, files.log].map(path => () => {
         accessSync(path, constants.R_OK | constants.W_OK)
-        const { ino, mtimeMs, size, mode } = statSync(path)
-        return index === 0 ? [ino, mode] : [ino, mode, mtimeMs, size]
+        const { ino, mode, mtimeMs, size } = statSync(path)
+        return path === files.folder ? [ino, mode] : [ino, mode, mtimeMs, size]
+      }),
+    ]
+    return JSON.stringify(looks.map(look => {
+      try {
+        return look()
       } catch (error) {
         return codeOf(error)
       }
     }))
   }
+}
+
+/** Removes a database, with what a killed process has left of its use. */
+function removeDatabase(path: string): void {
+  for (const suffix of ['', '-wal', '-journal', '.lock']) rmSync(path + suffix, { recursive: true, force: true })
 }
 
 /** Opens the file as this process alone uses it. @throws the error of SQLite, or that the file is damaged */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, openSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { rm, statfs, writeFile } from 'node:fs/promises'
+import { closeSync, constants, openSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf, RelayError } from '../../errors'
@@ -10,7 +10,7 @@ import type { Connection } from './connection'
 import { explainOpening, isCrash, isDamage, isOfSQLite, nameOf } from './failures'
 import { renewInterval, type FolderLock } from './lock'
 import type { Backup, Store, Value, Writer } from './store'
-import { copyDatabase, Syncer } from './workers'
+import { copyDatabase, type Syncer } from './workers'
 
 /** How often the store flushes what nobody waits for, in milliseconds. */
 const tendInterval = 500
@@ -21,11 +21,9 @@ const checkpointAfter = 500
 /** How many free pages the file may keep. */
 const keptPages = 1_024
 /** The size of the reserve, in bytes. */
-const reserveSize = 8 * 1_048_576
+export const reserveSize = 8 * 1_048_576
 /** How much must be written to know that the disk is not full, in bytes. */
 const probeSize = 1_048_576
-/** How often the store looks whether it can have its reserve again, in milliseconds. */
-const reserveInterval = 10_000
 
 const randomData = promisify(randomBytes)
 
@@ -72,36 +70,44 @@ export function withDescriptor(path: string, flags: string | number, work: (desc
   }
 }
 
+/** Whether the disk has room for so many bytes, and a reserve besides. */
+export function hasRoomFor({ folder }: Files, bytes: number): boolean {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize >= bytes + reserveSize
+}
+
 /** Some MB of the disk that are given up when it is full: deliveries then still end, and old records are removed. */
 export class Reserve {
-  isTaken: boolean
+  /** Whether the reserve was given up, or there was never room for it. */
+  isGone: boolean
+  private isTaken: boolean
   private isTaking = false
 
   constructor(private readonly files: Files) {
     this.isTaken = sizeOf(files.reserve) === reserveSize
+    this.isGone = !this.isTaken && !hasRoomFor(files, reserveSize)
   }
 
   /** Takes the reserve, if the disk has room for twice as much. */
   async take(): Promise<void> {
-    if (this.isTaken || this.isTaking) return
+    if (this.isTaken || this.isTaking || !hasRoomFor(this.files, reserveSize)) return
     this.isTaking = true
     try {
-      const { bavail, bsize } = await statfs(this.files.folder)
-      if (bavail * bsize < 2 * reserveSize) return
       // Zeros take no room on some file systems.
       await writeFile(this.files.reserve, await randomData(reserveSize), { mode: 0o600 })
       this.isTaken = true
     } catch {
       rmSync(this.files.reserve, { force: true })
-    } finally {
-      this.isTaking = false
     }
+    this.isGone = !this.isTaken
+    this.isTaking = false
   }
 
   /** Gives the reserve up if the disk is full, or the quota is used up. @returns whether that is so */
   giveUp(): boolean {
     if (this.hasRoom()) return false
     this.isTaken = false
+    this.isGone = true
     rmSync(this.files.reserve, { force: true })
     return true
   }
@@ -120,10 +126,22 @@ export class Reserve {
   }
 }
 
+/** What an open store consists of. */
+export interface StoreParts {
+  files: Files
+  connection: Connection
+  syncer: Syncer
+  lock: FolderLock
+  reserve: Reserve
+  clock: Clock
+  /** Called when the store is over because of a failure. */
+  noteEnd: (failure: RelayError) => void
+}
+
+/** The open file. */
 export class FileStore implements Store {
   failure: RelayError | undefined
   private readonly ending = new AbortController()
-  private readonly syncer: Syncer
   private readonly endTending: () => void
   /** The commits so far, those that are safe from a power cut, in the file, and seen by the last look. */
   private readonly commits = { all: 0, synced: 0, checkpointed: 0, seen: 0 }
@@ -132,15 +150,10 @@ export class FileStore implements Store {
   /** The copy that is being made, or is there. */
   private present: 'copying' | 'made' | undefined
   private renewed: number
-  private askedForRoom: number
 
-  constructor(
-    private readonly files: Files, private readonly connection: Connection, private readonly lock: FolderLock,
-    private readonly reserve: Reserve, private readonly clock: Clock, private readonly noteEnd: (failure: RelayError) => void,
-  ) {
-    this.syncer = new Syncer(files.log)
-    this.renewed = this.askedForRoom = clock.now()
-    this.endTending = every(clock, tendInterval, () => this.tend())
+  constructor(private readonly parts: StoreParts) {
+    this.renewed = parts.clock.now()
+    this.endTending = every(parts.clock, tendInterval, () => this.tend())
   }
 
   get over(): AbortSignal {
@@ -148,23 +161,23 @@ export class FileStore implements Store {
   }
 
   get isFull(): boolean {
-    return !this.reserve.isTaken
+    return this.parts.reserve.isGone
   }
 
   all<T>(shape: Shape<T>, sql: string, ...values: readonly Value[]): T[] {
-    return this.attempt(() => this.connection.all(shape, sql, ...values))
+    return this.attempt(() => this.parts.connection.all(shape, sql, ...values))
   }
 
   first<T>(shape: Shape<T>, sql: string, ...values: readonly Value[]): T | undefined {
-    return this.attempt(() => this.connection.first(shape, sql, ...values))
+    return this.attempt(() => this.parts.connection.first(shape, sql, ...values))
   }
 
   commit<T>(write: (writer: Writer) => T): T {
     return this.attempt(() => {
-      if (this.connection.isInTransaction) throw new Error('a commit must not be nested')
+      if (this.parts.connection.isInTransaction) throw new Error('a commit must not be nested')
       this.demandLock()
-      const result = this.connection.transaction(() => {
-        const value = write(this.connection)
+      const result = this.parts.connection.transaction(() => {
+        const value = write(this.parts.connection)
         if (value instanceof Promise) throw new Error('a commit must not wait for anything')
         return value
       })
@@ -190,15 +203,14 @@ export class FileStore implements Store {
     if (this.failure) throw this.failure
     if (this.present !== undefined) throw new RelayError('conflict', 'another backup is being read: try again later')
     this.present = 'copying'
-    const { files, connection, over } = this
+    const { over, parts: { files, connection } } = this
     const path = files.backup
     const done = async (): Promise<void> => {
       await rm(path, { force: true })
       this.present = undefined
     }
     try {
-      const { bavail, bsize } = await statfs(files.folder)
-      if (bavail * bsize < sizeOf(files.file) + 2 * reserveSize) {
+      if (!hasRoomFor(files, sizeOf(files.file))) {
         throw new RelayError('storage-full', 'the disk of the relay has no room for a copy of its data: free some space')
       }
       await this.flushed()
@@ -219,13 +231,7 @@ export class FileStore implements Store {
   async close(): Promise<void> {
     if (this.failure) return
     await this.flushed().catch(() => undefined)
-    let mayWrite = true
-    try {
-      this.attempt(() => this.demandLock())
-    } catch {
-      mayWrite = false
-    }
-    if (this.isOpen()) await this.finish(new RelayError('stopping'), mayWrite)
+    if (this.isOpen()) await this.finish(new RelayError('stopping'), true)
   }
 
   private isOpen(): boolean {
@@ -234,7 +240,7 @@ export class FileStore implements Store {
 
   private sync(): Promise<void> {
     const upTo = this.commits.all
-    const done = this.syncer.sync().then(() => {
+    const done = this.parts.syncer.sync().then(() => {
       this.commits.synced = upTo
     }, (error: unknown) => {
       // The kernel may take the lost pages for written from now on.
@@ -259,7 +265,7 @@ export class FileStore implements Store {
   private explain(error: unknown): unknown {
     if (isDamage(error) || isCrash(error)) return this.fail(explainOpening(error), false)
     if (!isOfSQLite(error)) return error
-    if (this.reserve.giveUp()) return new RelayError('storage-full', undefined, { cause: error })
+    if (error.message.includes('disk') && this.parts.reserve.giveUp()) return new RelayError('storage-full', undefined, { cause: error })
     return new RelayError('store-down', `the relay cannot use its data file (${nameOf(error)}): try again later`, { cause: error })
   }
 
@@ -267,7 +273,7 @@ export class FileStore implements Store {
   private demandLock(): void {
     let isHeld: boolean
     try {
-      isHeld = this.lock.isHeld()
+      isHeld = this.parts.lock.isHeld()
     } catch (error) {
       throw new RelayError('store-down', `the lock of the data folder cannot be read (${codeOf(error)}): try again later`, { cause: error })
     }
@@ -276,7 +282,7 @@ export class FileStore implements Store {
 
   /** Moves the log into the file. @throws RelayError if that is not possible */
   private checkpoint(): void {
-    const result = this.attempt(() => this.connection.all(objectOf({ log: isNumber, checkpointed: isNumber }), 'PRAGMA wal_checkpoint(PASSIVE)'))
+    const result = this.attempt(() => this.parts.connection.all(objectOf({ log: isNumber, checkpointed: isNumber }), 'PRAGMA wal_checkpoint(PASSIVE)'))
     if (result.some(({ log, checkpointed }) => log !== checkpointed)) throw new RelayError('store-down', 'the log could not be moved into the file')
     this.commits.checkpointed = this.commits.all
   }
@@ -284,7 +290,7 @@ export class FileStore implements Store {
   /** Ends the store because of a failure. @param mayWrite whether the file can still be trusted and is still this relay's */
   private fail(failure: RelayError, mayWrite: boolean): RelayError {
     if (this.failure) return this.failure
-    this.noteEnd(failure)
+    this.parts.noteEnd(failure)
     void this.finish(failure, mayWrite)
     return failure
   }
@@ -292,30 +298,30 @@ export class FileStore implements Store {
   private finish(failure: RelayError, mayWrite: boolean): Promise<void> {
     this.failure = failure
     this.endTending()
+    const { connection, lock, syncer } = this.parts
     try {
       // Closing moves the log into the file and removes it by its name, which may be another process's by now.
-      if (mayWrite) this.connection.close()
-      else this.connection.abandon()
+      if (mayWrite && lock.isHeld()) connection.close()
+      else connection.abandon()
     } catch {
       // The log keeps what could not be moved.
     }
-    this.lock.release()
+    lock.release()
     this.ending.abort()
-    return this.syncer.close()
+    return syncer.close()
   }
 
   /** Renews the lock, flushes what nobody waits for, and tidies up while nothing is to be done. */
   private tend(): void {
-    const { clock, commits, connection } = this
+    const { commits, parts: { clock, connection } } = this
     const isIdle = commits.seen === commits.all && commits.synced === commits.all
     commits.seen = commits.all
     try {
-      if (clock.now() - this.renewed >= renewInterval && this.lock.renew()) this.renewed = clock.now()
-      this.attempt(() => this.demandLock())
-      if (this.isFull && clock.now() - this.askedForRoom >= reserveInterval) {
-        this.askedForRoom = clock.now()
-        void this.reserve.take()
+      if (clock.now() - this.renewed >= renewInterval && this.parts.lock.renew()) {
+        this.renewed = clock.now()
+        void this.parts.reserve.take()
       }
+      this.attempt(() => this.demandLock())
       if (!isIdle) {
         void this.flushed().catch(() => undefined)
       } else if (commits.all - commits.checkpointed >= checkpointAfter && this.present !== 'copying') {

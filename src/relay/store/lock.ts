@@ -28,6 +28,7 @@ const self = [process.pid, startOf(process.pid), host].join('\n')
 
 /** The locks of this process. They are removed at its end. */
 const held = new Set<string>()
+let isEndWatched = false
 
 /**
  * The lock of a data folder, `relay.lock`: one relay of one process has it. Others take it over when the process is gone; a stopped process
@@ -163,7 +164,8 @@ function foldersInUse(): Set<unknown> {
 }
 
 function removeAtExit(path: string): void {
-  if (held.size === 0) process.once('exit', () => [...held].forEach(removeOwn))
+  if (!isEndWatched) process.once('exit', () => [...held].forEach(removeOwn))
+  isEndWatched = true
   held.add(path)
 }
 

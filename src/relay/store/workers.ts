@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { codeOf } from '../../errors'
 import { onAbort } from '../../lib/async'
@@ -16,13 +17,11 @@ export class WorkerError extends Error {
 /** Makes a file safe from a power cut at each message, and answers with the code of the error, if there is one. */
 const syncing = `
   const { parentPort, workerData } = require('node:worker_threads')
-  const { fdatasyncSync, openSync } = require('node:fs')
-  // Windows makes no file safe that was opened for reading only.
-  const descriptor = openSync(workerData, 'r+')
+  const { fdatasyncSync } = require('node:fs')
   parentPort.on('message', () => {
     let failure
     try {
-      fdatasyncSync(descriptor)
+      fdatasyncSync(workerData)
     } catch (error) {
       failure = String(error.code)
     }
@@ -39,11 +38,15 @@ const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2
  */
 export class Syncer {
   private readonly worker: Worker
+  private readonly descriptor: number
   private waiting: { resolve: () => void, reject: (error: Error) => void } | undefined
   private death: Error | undefined
 
+  /** @throws the error of the file system */
   constructor(path: string) {
-    const worker = this.worker = new Worker(syncing, { eval: true, workerData: path, resourceLimits })
+    // Windows makes no file safe that was opened for reading only.
+    this.descriptor = openSync(path, 'r+')
+    const worker = this.worker = new Worker(syncing, { eval: true, workerData: this.descriptor, resourceLimits })
     worker.on('message', (failure?: string) => this.settle(failure === undefined ? undefined : new WorkerError(failure)))
     worker.on('error', error => this.die(new WorkerError(codeOf(error))))
     worker.on('exit', () => this.die(new WorkerError('the thread has ended')))
@@ -62,6 +65,7 @@ export class Syncer {
 
   async close(): Promise<void> {
     await this.worker.terminate()
+    closeSync(this.descriptor)
   }
 
   private die(error: Error): void {
@@ -90,7 +94,7 @@ const copying = `
   const look = () => JSON.stringify(sources.map(path => statSync(path)).map(({ size, mtimeMs }) => [size, mtimeMs]))
   function make() {
     const before = look()
-    rmSync(copy + '-wal', { force: true })
+    for (const suffix of ['-wal', '-journal', '.lock']) rmSync(copy + suffix, { recursive: true, force: true })
     sources.forEach((path, index) => copyFileSync(path, index === 0 ? copy : copy + '-wal'))
     const database = new Database(copy)
     const ask = pragma => Object.values(database.all('PRAGMA ' + pragma)[0])[0]
