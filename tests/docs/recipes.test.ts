@@ -223,16 +223,6 @@ describe('a recipe for a shell', { timeout: 120_000 }, () => {
       ['shop.service failed\njournal of shop.service\n'])
   })
 
-  test('tells of a login', async () => {
-    const login = { PAM_TYPE: 'open_session', PAM_USER: 'root', PAM_RHOST: '203.0.113.7' }
-    const [text, ...others] = await textsOf(async () => {
-      await run('recipe-login', { environment: login })
-      await run('recipe-login', { environment: { ...login, PAM_TYPE: 'close_session' } })
-    })
-    assert.deepEqual(others, [])
-    assert.match(String(text), /root.*203\.0\.113\.7/)
-  })
-
   test('tells of a full disk once a day', async () => {
     const prologue = 'df() { printf "%s\\n" "Filesystem 1024-blocks Used Available Capacity Mounted" "/dev/a 9 1 8 11% /" "/dev/b 9 9 0 95% /data"; }'
     const [text, ...others] = await textsOf(async () => {
