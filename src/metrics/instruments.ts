@@ -42,7 +42,7 @@ export function createInstruments() {
     closed: gauge('queues_held', 'Targets that are closed to the bot for a while'),
     scheduled: gauge('scheduled', 'Deliveries that wait for the time that they were ordered for'),
     held: gauge('held', 'Deliveries that do not leave for now, by the cause that their records name', 'reason'),
-    outbox: gauge('outbox_waiting', 'Deliveries that wait in the database to be sent later'),
-    oldest: gauge('oldest_waiting_seconds', 'Age of what has waited longest, in a queue or in the database'),
+    outbox: gauge('outbox_waiting', 'Deliveries that wait to be sent later'),
+    oldest: gauge('oldest_waiting_seconds', 'Age of what has waited longest'),
   }
 }
