@@ -35,9 +35,9 @@ import { parseNames } from './message/names'
 import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
 import { Presence, reportBots } from './platform/presence'
-import { HttpAccount } from './platform/http-account'
+import { HttpAccount } from './platform/http/account'
 import { Incoming } from './platform/incoming'
-import { KoishiPort, type BotState } from './platform/koishi'
+import { Bots, type BotState } from './platform/bots'
 import { platforms, startPlatforms } from './platform/platforms'
 import { startRelay } from './relay/start'
 import { alertDoor, digestDoor, tellAll } from './relay/relay'
@@ -85,7 +85,7 @@ export function apply(ctx: Context, config: Config): void {
   // Some timers accept only whole numbers.
   const timeout = Math.ceil(settings.chatApiTimeout * 1000)
   const stop = new AbortController()
-  const port = new KoishiPort(ctx, presence, platforms, [new HttpAccount({ http: () => httpOf(ctx), names, timeout, stop: stop.signal })])
+  const port = new Bots(ctx, presence, platforms, [new HttpAccount({ http: () => httpOf(ctx), names, timeout, stop: stop.signal })])
   const inFlight = new InFlight()
   const sources = new Sources()
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)

@@ -86,37 +86,42 @@ export abstract class BotAccount implements Account {
   abstract readonly retriesUnanswered: boolean
   /** No limit is known. */
   readonly recallableFor: number = Infinity
-  abstract check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[]
   abstract recall(target: Target, messageId: string): Promise<void>
   abstract message(target: Target, items: readonly LoadedItem[], name: string): Message
+
+  /** Why there can be no such chat on this platform, in plain English; `undefined` if there can. */
+  protected whyNoChat?(target: Target): string | undefined
+
+  /** Why nothing can be sent to a chat, in the same way. */
+  protected whyClosed?(target: Target): string | undefined
+
+  /** Which users can be mentioned, and that in plain English. */
+  protected abstract readonly mentions: readonly [isFit: (userId: string) => boolean, rule: string]
+
+  /** Why the platform cannot send an item, in plain English; `undefined` if it can. */
+  protected whyNotSent?(item: Item, target: Target): string | undefined
+
+  /** The error names the target as a whole, because few callers write its ID in a field of its own. */
+  check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
+    const fault = this.whyNoChat?.(target)
+    if (fault !== undefined) throw new RelayError('bad-request', `${printable(writeTarget(target).slice(0, longestNamed))}: ${fault}`)
+    const closed = this.whyClosed?.(target)
+    if (closed !== undefined) throw new RelayError('bad-request', closed)
+    const [isFit, rule] = this.mentions
+    return items.map(item => {
+      if (item instanceof RelayError) return item
+      if (item.type === 'at' && item.userId !== null) demand(isFit(item.userId), rule)
+      const reason = this.whyNotSent?.(item, target)
+      return reason === undefined ? item : new RelayError('bad-request', reason)
+    })
+  }
 
   /** Handles the session of a platform's event. During a reload, both relays hand it over. */
   hear?(session: Session, onChat: ChatListener): void
 }
 
-/**
- * Checks the ID of a target. The error names the target as a whole, because few callers write the ID in a field of its own.
- *
- * @throws RelayError `bad-request`
- */
-export function demandId(target: Target, isFit: boolean, rule: string): asserts isFit {
-  demand(isFit, `${printable(writeTarget(target).slice(0, longestNamed))}: ${rule}`)
-}
-
 /** How much of a malformed target an error tells, in characters. */
 const longestNamed = 72
-
-/**
- * Replaces items that the platform cannot send by a `bad-request`.
- *
- * @param refusal why the platform cannot send an item, in plain English; `undefined` if it can
- */
-export function checkEach(items: readonly ParsedItem[], refusal: (item: Item) => string | undefined): ParsedItem[] {
-  return items.map(item => {
-    const reason = item instanceof RelayError ? undefined : refusal(item)
-    return reason === undefined ? item : new RelayError('bad-request', reason)
-  })
-}
 
 /** Characters that no user's ID has on any platform. In markup, they would end the mention. */
 const plainId = /^[^\s<>()[\]{}|&"'`\\!#*]+$/

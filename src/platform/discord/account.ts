@@ -1,14 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import { setTimeout as delay } from 'node:timers/promises'
-import { demand } from '../../errors'
 import { hash } from '../../lib/crypto'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
-import type { ParsedItem, Target } from '../../message/model'
-import { BotAccount, checkEach, demandId, type PlatformSupport } from '../account'
+import type { Item, Target } from '../../message/model'
+import { BotAccount, type PlatformSupport } from '../account'
 import { toPage } from '../history'
 import type { IncomingSupport } from '../incoming'
-import { hasCaption, onlyPart, WebMessage, type Call, type Channel } from '../message'
+import { hasCaption, onlyPart, WebMessage, type Call, type Channel } from '../send'
 import { SendError, type Contact, type Fitting, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { ask, readList, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
 import { read, restAfter } from './answer'
@@ -85,12 +84,14 @@ class DiscordAccount extends BotAccount {
   /** When the rate limits of channels end. */
   private readonly rests = new LRUCache<string, Promise<unknown>>({ max: 5_000 })
 
-  check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
-    demandId(target, isSnowflake(target.id), `the ID of a ${target.kind === 'group' ? 'channel' : 'user'} ${rule}`)
-    return checkEach(items, item => {
-      if (item.type === 'at') demand(item.userId === null || isSnowflake(item.userId), `the ID of a mention ${rule}`)
-      return item.type === 'reply' && !isSnowflake(item.messageId) ? `the ID of the message to reply to ${rule}` : undefined
-    })
+  protected readonly mentions = [isSnowflake, `the ID of a mention ${rule}`] as const
+
+  protected override whyNoChat({ kind, id }: Target): string | undefined {
+    return isSnowflake(id) ? undefined : `the ID of a ${kind === 'group' ? 'channel' : 'user'} ${rule}`
+  }
+
+  protected override whyNotSent(item: Item): string | undefined {
+    return item.type === 'reply' && !isSnowflake(item.messageId) ? `the ID of the message to reply to ${rule}` : undefined
   }
 
   message(target: Target, items: readonly LoadedItem[], name: string): Message {
@@ -189,7 +190,7 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
     return { id }
   }
 
-  protected async prepare(channelId: string): Promise<readonly Call[]> {
+  protected async toCalls(channelId: string): Promise<readonly Call[]> {
     const { account, parts, changed } = this
     if (parts.length === 0) throw new SendError('refused', undefined, { causeId: 'empty', isFinal: true })
     if (changed !== undefined) {

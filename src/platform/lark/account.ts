@@ -1,13 +1,12 @@
 import { h, type MessageEncoder } from 'koishi'
-import { demand } from '../../errors'
 import { sha256 } from '../../lib/crypto'
 import { parseJson } from '../../lib/json'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, isObject, objectsIn, toText, type JsonObject } from '../../lib/shape'
-import type { ParsedItem, Target } from '../../message/model'
-import { BotAccount, checkEach, demandId, type PlatformSupport } from '../account'
+import type { Item, Target } from '../../message/model'
+import { BotAccount, type PlatformSupport } from '../account'
 import { toMention, type IncomingSupport } from '../incoming'
-import { onlyPart, WebMessage, type Call, type Channel } from '../message'
+import { onlyPart, WebMessage, type Call, type Channel } from '../send'
 import { SendError, type Contact, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { ask, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
 import { readData, type Subject } from './answer'
@@ -76,16 +75,17 @@ class LarkAccount extends BotAccount {
   /** Repeated calls are harmless for an hour, see `repeatableFor` of its messages; after that, no look-up can tell. */
   readonly retriesUnanswered = false
 
-  check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
+  protected readonly mentions = [
+    (id: string): boolean => /^(?!all$)[\w.-]{1,100}$/i.test(id), 'the ID of a mention must be the ou_…, on_… or user ID of a user',
+  ] as const
+
+  protected override whyNoChat(target: Target): string | undefined {
     const forms = target.kind === 'group' ? 'oc_… of a group' : 'ou_…, on_…, user ID or e-mail address of a user'
-    demandId(target, readPlace(target) !== undefined, `this is not the ${forms}, with :om_… of the first message for a topic`)
-    return checkEach(items, item => {
-      if (item.type === 'at') {
-        const isUser = item.userId === null || /^(?!all$)[\w.-]{1,100}$/i.test(item.userId)
-        demand(isUser, 'the ID of a mention must be the ou_…, on_… or user ID of a user')
-      }
-      return item.type === 'reply' && !isMessageId(item.messageId) ? 'this is not the om_… of a message' : undefined
-    })
+    return readPlace(target) ? undefined : `this is not the ${forms}, with :om_… of the first message for a topic`
+  }
+
+  protected override whyNotSent(item: Item): string | undefined {
+    return item.type === 'reply' && !isMessageId(item.messageId) ? 'this is not the om_… of a message' : undefined
   }
 
   update(target: Target, messageId: string, items: readonly LoadedItem[], name: string): Message {
@@ -172,7 +172,7 @@ class LarkMessage extends WebMessage {
     return Promise.resolve({ id: this.place.id })
   }
 
-  protected async prepare(): Promise<Call[]> {
+  protected async toCalls(): Promise<Call[]> {
     const { changed } = this
     if (changed !== undefined) {
       const content = onlyPart(await this.contents())

@@ -1,15 +1,14 @@
 import type { h, Session } from 'koishi'
-import { demand } from '../../errors'
 import { toText, type JsonObject } from '../../lib/shape'
-import type { ParsedItem, Target } from '../../message/model'
-import { BotAccount, demandId, type ChatListener, type PlatformSupport } from '../account'
+import type { Target } from '../../message/model'
+import { BotAccount, type ChatListener, type PlatformSupport } from '../account'
 import { classifyThrown, throwClassified } from '../failure'
 import { Reported } from '../history'
 import { keepConnected } from '../keeper/connection'
 import { guardConnections } from '../keeper/guard'
 import { isOneBot, recordAnswers, request, responseTimeout } from '../keeper/private-fields'
-import { announce, send, type Call, type Prepared } from '../message'
-import { encode, partlyArrived, toElement, type SendSession } from '../outgoing'
+import { BotMessage, type Call, type Channel, type Prepared } from '../send'
+import { encode, partlyArrived, toElement, type SendSession } from '../session'
 import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { readList } from '../web'
 import { readData, readReceipt, toNumber } from './answer'
@@ -32,7 +31,10 @@ export const oneBot: PlatformSupport = {
   incoming: incomingOneBot,
 }
 
-const number = /^[1-9][0-9]{0,19}$/
+/** Some implementations take an ID that becomes zero for everybody, and not every key may mention everybody. */
+function isNumber(id: string): boolean {
+  return /^[1-9][0-9]{0,19}$/.test(id)
+}
 
 /** An account whose bot speaks OneBot 11. */
 class OneBotAccount extends BotAccount {
@@ -55,11 +57,10 @@ class OneBotAccount extends BotAccount {
     void this.notices.hear(event, (target, closure) => onChat(this.sid, target, closure))
   }
 
-  check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
-    demandId(target, number.test(target.id), `a QQ ${target.kind === 'group' ? 'group ' : ''}number has 1 to 20 digits, and does not begin with 0`)
-    // Some implementations take an ID that becomes zero for everybody, and not every key may mention everybody.
-    for (const item of items) if ('userId' in item && item.userId !== null) demand(number.test(item.userId), 'the ID of a mention must be a number, as OneBot has it')
-    return items
+  protected readonly mentions = [isNumber, 'the ID of a mention must be a number, as OneBot has it'] as const
+
+  protected override whyNoChat({ kind, id }: Target): string | undefined {
+    return isNumber(id) ? undefined : `a QQ ${kind === 'group' ? 'group ' : ''}number has 1 to 20 digits, and does not begin with 0`
   }
 
   async recall(_target: Target, messageId: string): Promise<void> {
@@ -111,24 +112,29 @@ class OneBotAccount extends BotAccount {
  * A message through a OneBot bot. The encoder of the adapter discards the reasons of the platform, so it is used only for elements of other
  * plugins that nothing else knows.
  */
-class OneBotMessage implements Message {
+class OneBotMessage extends BotMessage<OneBotAccount> {
   readonly likeness: string
   /** The elements of the last call, or of the first one that will be made. */
   private sent: readonly h[]
 
-  constructor(private readonly account: OneBotAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {
+  constructor(account: OneBotAccount, target: Target, items: readonly LoadedItem[]) {
+    super(account, target, items)
     this.sent = items.map(toElement)
     this.likeness = likenessOf(this.content ?? contentOf([]))
   }
 
-  send(begin: () => void): Promise<Receipt> {
-    return this.account.login.follow(send(this.account, begin, () => this.prepare()))
+  override send(begin: () => void): Promise<Receipt> {
+    return this.account.login.follow(super.send(begin))
   }
 
-  private async prepare(): Promise<Prepared> {
-    const { account, target, target: { kind, id }, items } = this
-    const channel = kind === 'private' ? { id: `private:${id}` } : { id, guildId: id }
-    const { session, elements } = await announce(account, target, channel, () => items.map(toElement))
+  protected channel(): Promise<Channel> {
+    const { kind, id } = this.target
+    return Promise.resolve(kind === 'private' ? { id: `private:${id}` } : { id, guildId: id })
+  }
+
+  protected async prepare(channel: Channel): Promise<Prepared> {
+    const { account, target, items } = this
+    const { session, elements } = await this.announce(channel, () => items.map(toElement))
     if (session && !toSegments(items, elements)) return { calls: [await this.encode(channel.id, session)] }
     // A call keeps nothing of its parameters while the answer is awaited: they may hold pictures.
     const call: Call = () => {

@@ -1,12 +1,11 @@
 import { h, Universal, type Bot, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
-import { demand } from '../../errors'
 import { fieldsOf } from '../../lib/shape'
-import type { ParsedItem, Target } from '../../message/model'
-import { BotAccount, checkEach, demandId, isUser, type PlatformSupport } from '../account'
+import type { Item, Target } from '../../message/model'
+import { BotAccount, isUser, type PlatformSupport } from '../account'
 import { classifyThrown, throwClassified } from '../failure'
-import { opened, send, type Prepared } from '../message'
-import { announceSend, createSession, encode, encoderOf, partlyArrived, toElement, type SendSession } from '../outgoing'
+import { BotMessage, type Channel, type Prepared } from '../send'
+import { announceSend, createSession, encode, encoderOf, partlyArrived, toElement, type SendSession } from '../session'
 import { SendError, type Contact, type Fitting, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { readMedia, type MediaFile } from '../web'
 import { adapterOf, type Adapter, type Feature } from './adapters'
@@ -55,23 +54,21 @@ class AdapterAccount extends BotAccount {
     incoming.set(`${this.sid} ${isDirect ? `private:${userId}` : `group:${channelId}`}`, session)
   }
 
+  protected readonly mentions = [
+    (id: string): boolean => this.adapter?.userId?.test(id) !== false && isUser(id), 'the ID of a mention is not that of a user',
+  ] as const
+
   /** The format of IDs is unknown, but many adapters put them into URLs unescaped (RFC 3986, section 5.2.4). */
-  check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
-    const { adapter } = this
-    const { kind, id } = target
+  protected override whyNoChat({ kind, id }: Target): string | undefined {
     const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
-    demandId(target, !leadsElsewhere, `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}`)
-    const closed = this.whyClosed(target)
-    demand(closed === undefined, closed ?? '')
-    return checkEach(items, item => {
-      const isToAll = item.type === 'at' && item.userId === null
-      if (item.type === 'at' && item.userId !== null) {
-        demand(adapter?.userId?.test(item.userId) !== false && isUser(item.userId), 'the ID of a mention is not that of a user')
-      }
-      const feature = isToAll ? 'at-all' : item.type
-      if (!adapter?.lacks.includes(feature)) return
-      return `${features[feature]} cannot be sent by the adapter for ${adapter.name}${'link' in item ? ': send a link to it as text' : ''}`
-    })
+    return leadsElsewhere ? `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}` : undefined
+  }
+
+  protected override whyNotSent(item: Item): string | undefined {
+    const { adapter } = this
+    const feature = item.type === 'at' && item.userId === null ? 'at-all' : item.type
+    if (!adapter?.lacks.includes(feature)) return
+    return `${features[feature]} cannot be sent by the adapter for ${adapter.name}${'link' in item ? ': send a link to it as text' : ''}`
   }
 
   async recall(target: Target, messageId: string): Promise<void> {
@@ -122,8 +119,7 @@ class AdapterAccount extends BotAccount {
     return direct === 'answer' ? answered(this.bot, target)?.channelId ?? id : (await this.bot.createDirectChannel(id)).id
   }
 
-  /** Why the adapter cannot send to a target, in plain English; `undefined` if it can. */
-  private whyClosed(target: Target): string | undefined {
+  protected override whyClosed(target: Target): string | undefined {
     const { direct = 'ask', isPrivateOnly, name } = this.adapter ?? {}
     if (target.kind === 'group') return isPrivateOnly && `${name} has private chats only: write private:<ID of the user>`
     if (direct === 'ask' && !can(this.bot, 'createDirectChannel')) return 'the adapter of this bot knows no private chats by the ID of a user'
@@ -173,32 +169,30 @@ const renewalPause = 60_000
 const maxMedia = 100 * 2 ** 20
 
 /** A message on any other platform. Koishi has no common interface to the history of a chat, so there are no look-ups. */
-class AdapterMessage implements Message {
+class AdapterMessage extends BotMessage<AdapterAccount> {
   /** The same for all messages, because there are no look-ups. */
   readonly likeness = ''
-  isOpening = false
   /** The loaded elements. A further round waits for the downloads of the one before. */
   private readonly files = new Map<LoadedMedia, Promise<MediaFile>>()
+  private readonly bot = this.account.bot
+  private readonly adapter = this.account.adapter
 
-  private readonly bot: Bot
-  private readonly adapter: Adapter | undefined
-
-  constructor(private readonly account: AdapterAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {
-    this.bot = account.bot
-    this.adapter = account.adapter
-  }
-
-  send(begin: () => void): Promise<Receipt> {
-    return send(this.account, begin, () => this.prepare())
+  protected channel(): Promise<Channel> {
+    return this.watch(async () => ({ id: await this.account.channelOf(this.target) }))
   }
 
   /** Without the session: the adapter shows the message to other plugins. */
-  private async prepare(): Promise<Prepared> {
+  protected async prepare({ id }: Channel): Promise<Prepared> {
+    const render = await this.watch(() => this.encode(id))
+    return { calls: [() => this.call(render)] }
+  }
+
+  /** Makes a call of the adapter. If it fails, the platform's answer says more than the adapter's error. */
+  private async watch<T>(call: () => Promise<T>): Promise<T> {
     const exchanges: Exchange[] = []
-    const render = await observe(exchanges, () => this.encode()).catch((error: unknown) => {
+    return observe(exchanges, call).catch((error: unknown) => {
       throw failureOf(exchanges.at(-1)?.answer, this.adapter) ?? error
     })
-    return { calls: [() => this.call(render)] }
   }
 
   private async call(render: () => Promise<string[]>): Promise<Receipt> {
@@ -218,9 +212,8 @@ class AdapterMessage implements Message {
    *
    * @returns a function that sends the message
    */
-  private async encode(): Promise<() => Promise<string[]>> {
+  private async encode(channelId: string): Promise<() => Promise<string[]>> {
     const { account, bot, adapter, target, items } = this
-    const channelId = await opened(this, account.channelOf(target))
     const words = items.map(item => item.type === 'text' ? item.text : '').join('')
     const size = adapter?.countsBytes ? Buffer.byteLength(words) : words.length
     if (size > (adapter?.longest ?? Infinity)) throw new SendError('refused', undefined, { causeId: 'too-long', isFinal: true })

@@ -2,7 +2,7 @@ import type { Bot } from 'koishi'
 import type { JsonObject } from '../../lib/shape'
 import type { CauseId } from '../../message/causes'
 import type { Item } from '../../message/model'
-import { breakTags } from '../outgoing'
+import { breakTags } from '../session'
 import type { Limit } from '../port'
 
 /** The type of an item, or a mention of everybody. */

@@ -1,12 +1,11 @@
 import { h, Universal, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
-import { demand } from '../../errors'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
-import type { ParsedItem, Target } from '../../message/model'
-import { BotAccount, checkEach, isUser, type PlatformSupport } from '../account'
+import type { Target } from '../../message/model'
+import { BotAccount, isUser, type PlatformSupport } from '../account'
 import { forgive } from '../failure'
 import { Reported, toPage } from '../history'
-import { announce, opened, send, type Prepared } from '../message'
+import { BotMessage, type Channel, type Prepared } from '../send'
 import { SendError, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { ask, readPages } from '../web'
 import { likenessOf, readBody, readReceipt, toElements, toMarkup } from './protocol'
@@ -37,13 +36,15 @@ class SatoriAccount extends BotAccount {
   /** The own messages that the server has reported, with their likenesses. */
   private readonly reported = new Reported<string>()
 
-  check({ kind, id }: Target, items: readonly ParsedItem[]): ParsedItem[] {
+  protected readonly mentions = [isUser, 'the ID of a mention must be that of a user'] as const
+
+  protected override whyClosed({ kind, id }: Target): string | undefined {
     const isOpen = kind === 'group' || this.offers('user.channel.create') || this.channels.has(id)
-    demand(isOpen, 'the Satori server of this bot offers no private chats (user.channel.create)')
-    return checkEach(items, item => {
-      if (item.type === 'at') demand(item.userId === null || isUser(item.userId), 'the ID of a mention must be that of a user')
-      return this.offers('message.create') ? undefined : 'the Satori server of this bot offers no sending (message.create)'
-    })
+    return isOpen ? undefined : 'the Satori server of this bot offers no private chats (user.channel.create)'
+  }
+
+  protected override whyNotSent(): string | undefined {
+    return this.offers('message.create') ? undefined : 'the Satori server of this bot offers no sending (message.create)'
   }
 
   async recall(target: Target, messageId: string): Promise<void> {
@@ -126,9 +127,8 @@ class SatoriAccount extends BotAccount {
   }
 }
 
-class SatoriMessage implements Message {
+class SatoriMessage extends BotMessage<SatoriAccount> {
   readonly likeness: string
-  isOpening = false
   /** Absent if the server does not report own messages. */
   readonly reports?: () => readonly Report[]
   /** The elements of the last call, after other plugins. */
@@ -136,23 +136,22 @@ class SatoriMessage implements Message {
   /** Whether `sent` is known: another plugin may have changed the message before a restart. */
   private isKnown: boolean
 
-  constructor(private readonly account: SatoriAccount, private readonly target: Target, private readonly items: readonly LoadedItem[]) {
+  constructor(account: SatoriAccount, target: Target, items: readonly LoadedItem[]) {
+    super(account, target, items)
     this.sent = toElements(items)
     this.likeness = likenessOf(this.sent)
     this.isKnown = !account.mayBeChanged
     if (account.isReported) this.reports = () => account.reportsOf(target, likenessOf(this.sent))
   }
 
-  send(begin: () => void): Promise<Receipt> {
-    return send(this.account, begin, () => this.prepare())
+  protected async channel(): Promise<Channel> {
+    return { id: await this.account.channelOf(this.target) }
   }
 
   /** Without the session: the adapter announces the message when the server reports it. */
-  private async prepare(): Promise<Prepared> {
-    const { account, target, items } = this
-    const id = await opened(this, account.channelOf(target))
-    const { elements } = await announce(account, target, { id }, () => toElements(items))
-    return { calls: [() => this.post(id, elements)] }
+  protected async prepare(channel: Channel): Promise<Prepared> {
+    const { elements } = await this.announce(channel, () => toElements(this.items))
+    return { calls: [() => this.post(channel.id, elements)] }
   }
 
   private async post(channelId: string, elements: readonly h[]): Promise<Receipt> {

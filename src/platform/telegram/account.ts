@@ -5,12 +5,12 @@ import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import { divideText } from '../../lib/words'
 import type { CauseId } from '../../message/causes'
-import type { ParsedItem, Target } from '../../message/model'
-import { BotAccount, checkEach, demandId, type PlatformSupport } from '../account'
+import type { Item, Target } from '../../message/model'
+import { BotAccount, type PlatformSupport } from '../account'
 import { classifyThrown } from '../failure'
 import { elementsText, type IncomingSupport } from '../incoming'
 import { attend, type Keeper } from '../keeper/restarts'
-import { hasCaption, onlyPart, WebMessage, type Call, type Channel } from '../message'
+import { hasCaption, onlyPart, WebMessage, type Call, type Channel } from '../send'
 import type { Fitting, LoadedItem, LoadedMedia, Message, Receipt } from '../port'
 import { ask, readMedia, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from '../web'
 
@@ -88,22 +88,22 @@ class TelegramAccount extends BotAccount {
   /** https://core.telegram.org/bots/api#deletemessage */
   override readonly recallableFor = 48 * 60 * 60 * 1000
 
-  check(target: Target, items: readonly ParsedItem[]): ParsedItem[] {
-    const chat = readChat(target)
-    demandId(target, chat !== undefined, chatRules[target.kind])
-    return checkEach(items, item => {
-      if (item.type === 'at') {
-        if (item.userId === null) return 'Telegram cannot mention everybody'
-        // https://core.telegram.org/bots/api#user: a number, or a name.
-        const isMentionable = isUser(item.userId) || /^@?[a-z][a-z0-9_]{3,31}$/i.test(item.userId)
-        demand(isMentionable, 'a mention on Telegram needs the number of a user, or @name')
-      }
-      if (item.type !== 'reply') return
-      const answered = readMessageId(item.messageId)
-      if (!answered) return 'the ID of a message on Telegram is <chat>:<number>, or the number alone'
-      // A reply shows the answered message, which the caller may not be allowed to see if it is in another chat.
-      demand(answered.chat === undefined || answered.chat === chat.id, 'the message that is answered is in another chat')
-    })
+  /** https://core.telegram.org/bots/api#user: a number, or a name. */
+  protected readonly mentions = [
+    (id: string): boolean => isUser(id) || /^@?[a-z][a-z0-9_]{3,31}$/i.test(id), 'a mention on Telegram needs the number of a user, or @name',
+  ] as const
+
+  protected override whyNoChat(target: Target): string | undefined {
+    return readChat(target) ? undefined : chatRules[target.kind]
+  }
+
+  protected override whyNotSent(item: Item, target: Target): string | undefined {
+    if (item.type === 'at' && item.userId === null) return 'Telegram cannot mention everybody'
+    if (item.type !== 'reply') return
+    const answered = readMessageId(item.messageId)
+    if (!answered) return 'the ID of a message on Telegram is <chat>:<number>, or the number alone'
+    // A reply shows the answered message, which the caller may not be allowed to see if it is in another chat.
+    demand(answered.chat === undefined || answered.chat === readChat(target)?.id, 'the message that is answered is in another chat')
   }
 
   message(target: Target, items: readonly LoadedItem[]): Message {
@@ -260,7 +260,7 @@ class TelegramMessage extends WebMessage {
     return Promise.resolve({ id: String(topic), ...kind === 'group' && { guildId: id } })
   }
 
-  protected async prepare(): Promise<readonly Call[]> {
+  protected async toCalls(): Promise<readonly Call[]> {
     const requests = (await this.compose()).flatMap(toRequests)
     const { changed, answered } = this
     if (changed !== undefined) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ProfileName, Simulator } from '../../../simulator'
 import { Presence } from '../../../src/platform/presence'
-import { KoishiPort } from '../../../src/platform/koishi'
+import { Bots } from '../../../src/platform/bots'
 import { oneBot } from '../../../src/platform/onebot/account'
 import { SendError, type Closure } from '../../../src/platform/port'
 import { friend, group } from '../../support/items'
@@ -65,7 +65,7 @@ describe('a notice', () => {
   /** What is told from now on. */
   const listen = (app: Context): string[] => {
     const told: string[] = []
-    const port = new KoishiPort(app, Presence.of(app), [oneBot])
+    const port = new Bots(app, Presence.of(app), [oneBot])
     port.onChat((sid, { kind, id }, state) => told.push(`${sid} ${kind}:${id} ${inShort(state)}`))
     return told
   }

@@ -9,7 +9,7 @@ import { fieldsOf } from '../../../src/lib/shape'
 import { explain } from '../../../src/message/causes'
 import { anyPlatform } from '../../../src/platform/other/account'
 import { Presence } from '../../../src/platform/presence'
-import { KoishiPort } from '../../../src/platform/koishi'
+import { Bots } from '../../../src/platform/bots'
 import { oneBot } from '../../../src/platform/onebot/account'
 import { wireOf } from '../../../src/platform/keeper/private-fields'
 import { watchLogins } from '../../../src/platform/onebot/login'
@@ -32,11 +32,11 @@ const kicked = `the account is logged out (platform: "${words}")`
 
 /** Loads the watch, and waits for the bot. */
 async function watch({ app }: TestApp) {
-  let port: KoishiPort | undefined
+  let port: Bots | undefined
   const fork = app.plugin({ name: 'watch', apply: (ctx: Context) => {
     const presence = Presence.of(ctx)
     watchLogins(ctx, presence, interval)
-    port = new KoishiPort(ctx, presence, [oneBot, anyPlatform])
+    port = new Bots(ctx, presence, [oneBot, anyPlatform])
   } })
   await untilStatus(botOf(app), Universal.Status.ONLINE)
   assert(port)

@@ -5,7 +5,7 @@ import { isObject } from '../../../src/lib/shape'
 import type { Simulator, SimulatorOptions } from '../../../simulator'
 import { anyPlatform } from '../../../src/platform/other/account'
 import { Presence } from '../../../src/platform/presence'
-import { KoishiPort } from '../../../src/platform/koishi'
+import { Bots } from '../../../src/platform/bots'
 import { oneBot } from '../../../src/platform/onebot/account'
 import { request } from '../../../src/platform/keeper/private-fields'
 import type { Account } from '../../../src/platform/port'
@@ -33,7 +33,7 @@ export async function stage(t: TestContext, options?: SimulatorOptions): Promise
   const { app, keeper } = await startApp(t)
   keeper.dispose()
   const simulator = await startSimulator(t, options)
-  const port = new KoishiPort(app, Presence.of(app), [oneBot, anyPlatform])
+  const port = new Bots(app, Presence.of(app), [oneBot, anyPlatform])
   addForward(app, simulator.endpoint, { responseTimeout: shortResponseTimeout, retryInterval: 500 })
   const bot = botOf(app)
   await untilStatus(bot, Universal.Status.ONLINE)

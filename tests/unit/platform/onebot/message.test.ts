@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { toElement } from '../../../../src/platform/outgoing'
+import { toElement } from '../../../../src/platform/session'
 import { contentOf, isSameContent, likenessOf, readContent, toSegments, type Content } from '../../../../src/platform/onebot/message'
 import type { LoadedItem } from '../../../../src/platform/port'
 import { file, picture, text } from '../../../support/items'

@@ -5,7 +5,7 @@ import { toText } from '../lib/shape'
 import type { Target } from '../message/model'
 import type { BotAccount } from './account'
 import { classifyThrown } from './failure'
-import { announceSend, announceSent, breakTags, createSession, encode, partlyArrived, toElement, type SendSession } from './outgoing'
+import { announceSend, announceSent, breakTags, createSession, encode, partlyArrived, toElement, type SendSession } from './session'
 import { longestLimit, SendError, type Fitting, type LoadedItem, type Message, type Receipt } from './port'
 
 /** One call that sends one platform message. @throws SendError */
@@ -21,38 +21,68 @@ export interface Prepared {
   isRepeatable?: boolean
 }
 
-/**
- * Sends a message, for `Message.send`.
- *
- * @param prepare does all that sends nothing: finds the channel, reads files, shows the message to other plugins
- * @throws SendError
- */
-export async function send(account: BotAccount, begin: () => void, prepare: () => Promise<Prepared>): Promise<Receipt> {
-  let hasBegun = false
-  try {
-    const { calls, session, isRepeatable = false } = await prepare()
-    if (!account.isOnline) throw account.offline()
-    begin()
-    hasBegun = true
-    const messageIds = await makeAll(calls, isRepeatable)
-    if (session) announceSent(account, session, messageIds[0] ?? '')
-    return { messageIds }
-  } catch (error) {
-    // The adapter may have thrown after its call.
-    const failure = classifyThrown(error, hasBegun ? 'unanswered' : 'refused')
-    if (hasBegun || failure.outcome !== 'unanswered') throw failure
-    // A failed preparation has sent nothing. It says nothing of the call, so it is no cause for the core.
-    throw new SendError('unsent', failure.wording, { causeId: 'unreachable', cause: failure.cause })
-  }
+/** A chat in the adapter's terms. */
+export interface Channel {
+  id: string
+  guildId?: string
 }
 
-/** Waits for the channel of a message. Meanwhile, the message shows that it waits for the platform. */
-export async function opened<T>(message: { isOpening: boolean }, channel: Promise<T>): Promise<T> {
-  message.isOpening = true
-  try {
-    return await channel
-  } finally {
-    message.isOpening = false
+/** A message as other plugins left it. */
+interface Announced {
+  /** Absent if no plugin listens. */
+  session: SendSession | undefined
+  elements: readonly h[]
+  /** Whether a plugin changed the elements. */
+  isForeign: boolean
+}
+
+/** A message of a bot. */
+export abstract class BotMessage<A extends BotAccount = BotAccount> implements Message {
+  abstract readonly likeness: string
+  isOpening = false
+
+  constructor(protected readonly account: A, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {}
+
+  /** @throws SendError */
+  protected abstract channel(): Promise<Channel>
+
+  /** Does all that sends nothing: reads files, shows the message to other plugins. @throws SendError */
+  protected abstract prepare(channel: Channel): Promise<Prepared>
+
+  async send(begin: () => void): Promise<Receipt> {
+    const { account } = this
+    let hasBegun = false
+    try {
+      this.isOpening = true
+      const channel = await this.channel().finally(() => this.isOpening = false)
+      const { calls, session, isRepeatable = false } = await this.prepare(channel)
+      if (!account.isOnline) throw account.offline()
+      begin()
+      hasBegun = true
+      const messageIds = await makeAll(calls, isRepeatable)
+      if (session) announceSent(account, session, messageIds[0] ?? '')
+      return { messageIds }
+    } catch (error) {
+      // The adapter may have thrown after its call.
+      const failure = classifyThrown(error, hasBegun ? 'unanswered' : 'refused')
+      if (hasBegun || failure.outcome !== 'unanswered') throw failure
+      // A failed preparation has sent nothing. It says nothing of the call, so it is no cause for the core.
+      throw new SendError('unsent', failure.wording, { causeId: 'unreachable', cause: failure.cause })
+    }
+  }
+
+  /**
+   * Shows the message to other plugins before it is sent.
+   *
+   * @param toElements makes new elements each time, because plugins may change them in place
+   */
+  protected async announce({ id, guildId }: Channel, toElements: () => h[]): Promise<Announced> {
+    const { account, target: { kind } } = this
+    const elements = toElements()
+    if (!account.isHeard) return { session: undefined, elements, isForeign: false }
+    const session = createSession(account.bot, id, kind === 'private', guildId === undefined ? {} : { guild: { id: guildId } })
+    const left = await announceSend(account, session, elements)
+    return { session, elements: left, isForeign: !isDeepStrictEqual(left, toElements()) }
   }
 }
 
@@ -91,52 +121,20 @@ export function hasCaption(items: readonly Fitting[], pictures: number, longest 
   return media.length <= pictures && media.every(({ type }) => type === 'image') && (media.length === 0 || length <= longest)
 }
 
-/** A chat in the adapter's terms. */
-export interface Channel {
-  id: string
-  guildId?: string
-}
-
-/** A message as other plugins left it. */
-export interface Announced {
-  /** Absent if no plugin listens. */
-  session: SendSession | undefined
-  elements: readonly h[]
-  /** Whether a plugin changed the elements. */
-  isForeign: boolean
-}
-
-/**
- * Shows a message to other plugins before it is sent.
- *
- * @param toElements makes new elements each time, because plugins may change them in place
- */
-export async function announce(account: BotAccount, { kind }: Target, { id, guildId }: Channel, toElements: () => h[]): Promise<Announced> {
-  const elements = toElements()
-  if (!account.isHeard) return { session: undefined, elements, isForeign: false }
-  const session = createSession(account.bot, id, kind === 'private', guildId === undefined ? {} : { guild: { id: guildId } })
-  const left = await announceSend(account, session, elements)
-  return { session, elements: left, isForeign: !isDeepStrictEqual(left, toElements()) }
-}
-
 /**
  * A message that the relay sends by calls of its own, because adapters lose the answers of platforms. It is prepared once. The adapter's
  * encoder sends it only if another plugin changed it.
  */
-export abstract class WebMessage<A extends BotAccount = BotAccount> implements Message {
-  abstract readonly likeness: string
-  isOpening = false
+export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotMessage<A> {
   /** As `idempotentFor`, if no other plugin has changed the message. */
   protected readonly repeatableFor: number = 0
   /** Whether another plugin has changed the message, or may have done so before a restart. */
   private isForeign: boolean
-  private prepared: Promise<readonly Call[]> | undefined
+  private calls: Promise<readonly Call[]> | undefined
 
   /** @param changed the ID of the message to change; absent for a new one */
-  constructor(
-    protected readonly account: A, protected readonly target: Target, protected readonly items: readonly LoadedItem[],
-    protected readonly changed?: string,
-  ) {
+  constructor(account: A, target: Target, items: readonly LoadedItem[], protected readonly changed?: string) {
+    super(account, target, items)
     this.isForeign = account.mayBeChanged
   }
 
@@ -151,36 +149,27 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> implements M
     return this.items.find(item => item.type === 'reply')?.messageId
   }
 
-  /** @throws SendError */
-  protected abstract channel(): Promise<Channel>
-
   /**
    * Prepares the message as far as possible without sending: reads files, and uploads them if that sends nothing.
    *
    * @returns the calls that send it
    * @throws SendError
    */
-  protected abstract prepare(channelId: string): Promise<readonly Call[]>
+  protected abstract toCalls(channelId: string): Promise<readonly Call[]>
 
   /** Completes the place in the adapter's encoder, if the channel is not all of it. @throws SendError */
   protected adapt?(encoder: MessageEncoder): Promise<void>
 
-  send(begin: () => void): Promise<Receipt> {
-    return send(this.account, begin, async () => {
-      const channel = await opened(this, this.channel())
-      const { session, isForeign } = await announce(this.account, this.target, channel, () => this.items.map(toElement))
-      this.isForeign = isForeign
-      if (session && isForeign) return { calls: [await this.encode(channel.id, session)] }
-      return { calls: await this.prepareOnce(channel.id), session, isRepeatable: this.idempotentFor > 0 }
-    })
-  }
-
-  /** A further round continues the preparation of the one before, such as a download. */
-  private prepareOnce(channelId: string): Promise<readonly Call[]> {
-    return this.prepared ??= this.prepare(channelId).catch((error: unknown) => {
-      this.prepared = undefined
+  protected async prepare(channel: Channel): Promise<Prepared> {
+    const { session, isForeign } = await this.announce(channel, () => this.items.map(toElement))
+    this.isForeign = isForeign
+    if (session && isForeign) return { calls: [await this.encode(channel.id, session)] }
+    // A further round continues the preparation of the one before, such as a download.
+    this.calls ??= this.toCalls(channel.id).catch((error: unknown) => {
+      this.calls = undefined
       throw error
     })
+    return { calls: await this.calls, session, isRepeatable: this.idempotentFor > 0 }
   }
 
   /** The call that sends what another plugin made of the message. */

@@ -1,13 +1,13 @@
 import type { HTTP } from 'koishi'
-import { RelayError } from '../errors'
-import { hash } from '../lib/crypto'
-import { networkReason, parseEndpoint, postJson, type Endpoint } from '../lib/endpoint'
-import { signatureHeaders } from '../lib/webhook-signature'
-import { httpPlatform, type ParsedItem, type Target, type TargetNames, type HttpWay } from '../message/model'
-import { findHttpWay } from '../message/target'
-import { classifyThrown } from './failure'
-import { SendError, type Account, type Health, type LoadedItem, type LoadedMedia, type Message, type Receipt } from './port'
-import { retryAfterOf } from './web'
+import { RelayError } from '../../errors'
+import { hash } from '../../lib/crypto'
+import { networkReason, parseEndpoint, postJson, type Endpoint } from '../../lib/endpoint'
+import { signatureHeaders } from '../../lib/webhook-signature'
+import { httpPlatform, type ParsedItem, type Target, type TargetNames, type HttpWay } from '../../message/model'
+import { findHttpWay } from '../../message/target'
+import { classifyThrown } from '../failure'
+import { SendError, type Account, type Health, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
+import { retryAfterOf } from '../web'
 
 /** The wait for a busy address that sends no `Retry-After`, in milliseconds. */
 const usualWait = 30_000

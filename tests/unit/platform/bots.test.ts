@@ -5,7 +5,7 @@ import { RelayError } from '../../../src/errors'
 import { anyPlatform } from '../../../src/platform/other/account'
 import { Presence } from '../../../src/platform/presence'
 import { elementsText } from '../../../src/platform/incoming'
-import { KoishiPort } from '../../../src/platform/koishi'
+import { Bots } from '../../../src/platform/bots'
 import { oneBot } from '../../../src/platform/onebot/account'
 import { SendError } from '../../../src/platform/port'
 import { group, picture, text } from '../../support/items'
@@ -33,7 +33,7 @@ interface Added {
 /** An app without bots so far, and a port to it. */
 function start() {
   const app = new Context()
-  const port = new KoishiPort(app, Presence.of(app), [oneBot, anyPlatform])
+  const port = new Bots(app, Presence.of(app), [oneBot, anyPlatform])
   const add = (platform: string, selfId: string, { status = Universal.Status.ONLINE, hidden = false }: Added = {}): TestBot => {
     const bot = new TestBot(app, {}, platform)
     bot.selfId = selfId
@@ -80,7 +80,7 @@ test('chooses for later no bot without an ID, as nobody could tell afterwards wh
 test('gives a bot the ID that its platform knows before the login', () => {
   const app = new Context()
   const early = new TestBot(app, {}, 'discord')
-  const port = new KoishiPort(app, Presence.of(app), [oneBot, { ...anyPlatform, selfId: ({ adapterName }) => `id-of-${adapterName}` }])
+  const port = new Bots(app, Presence.of(app), [oneBot, { ...anyPlatform, selfId: ({ adapterName }) => `id-of-${adapterName}` }])
   const late = new TestBot(app, {}, 'mail')
   assert.deepEqual([early.sid, late.sid], ['discord:id-of-discord', 'mail:id-of-mail'])
   assert.equal(port.choose({ platform: 'discord' }, true).sid, 'discord:id-of-discord')
@@ -95,7 +95,7 @@ test('has one account for a bot, also after a reload of the plugin', () => {
   assert(account)
   assert(!account.isOnline)
   assert.equal(port.find('telegram:1'), account)
-  assert.equal(new KoishiPort(app, Presence.of(app), [oneBot, anyPlatform]).find('telegram:1'), account)
+  assert.equal(new Bots(app, Presence.of(app), [oneBot, anyPlatform]).find('telegram:1'), account)
   const again = add('telegram', '1')
   assert(port.find('telegram:1')?.isOnline, 'where two have the ID, it is the one that is online')
   again.status = Universal.Status.OFFLINE

@@ -15,10 +15,12 @@ const accountsByBot = new WeakMap<Bot, BotAccount>()
 export interface BotState extends Omit<Health, 'state'> { platform: string, self_id: string, status: Health['state'] | 'restricted' }
 
 /** The bots of a Koishi app. */
-export class KoishiPort implements Port {
+export class Bots implements Port {
   private readonly bots: readonly Bot[]
   private readonly ends: readonly (() => void)[]
   private readonly chatListeners = new Set<ChatListener>()
+  /** The accounts that were found since a bot has changed, by `sid`. */
+  private readonly found = new Map<string, Account>()
 
   /**
    * @param supports the particulars of platforms. Bots of the first one are preferred; the last one accepts every bot.
@@ -31,14 +33,20 @@ export class KoishiPort implements Port {
     this.bots = unwrap(ctx.bots)
     for (const bot of this.bots) this.identify(bot)
     ctx.on('bot-added', bot => this.identify(bot))
+    const forget = (): void => this.found.clear()
     const tell: ChatListener = (...heard) => this.chatListeners.forEach(listener => listener(...heard))
-    // On the app's context, because an unloaded relay sends until it has ended, and its own context has no listeners any more. On this
-    // early event, because other plugins can suppress the later ones.
-    const end = ctx.root.on('internal/session', traced => {
-      const session = unwrap(traced)
-      this.accountOf(session.bot).hear?.(session, tell)
-    }, { prepend: true })
-    this.ends = [end, ...supports.flatMap(support => support.listen?.(ctx.root) ?? [])]
+    this.ends = [
+      // On the app's context, because an unloaded relay sends until it has ended, and its own context has no listeners any more. On this
+      // early event, because other plugins can suppress the later ones.
+      ctx.root.on('internal/session', traced => {
+        const session = unwrap(traced)
+        this.accountOf(session.bot).hear?.(session, tell)
+      }, { prepend: true }),
+      ctx.root.on('bot-added', forget),
+      ctx.root.on('bot-removed', forget),
+      presence.subscribe(forget),
+      ...supports.flatMap(support => support.listen?.(ctx.root) ?? []),
+    ]
   }
 
   /** An offline bot without an ID does not count, because a delivery could not name it. */
@@ -53,7 +61,12 @@ export class KoishiPort implements Port {
   }
 
   find(sid: string): Account | undefined {
-    return this.best(account => account.sid === sid)
+    const known = this.found.get(sid)
+    // An adapter may tell the platform and the ID of a bot later, and without a change of its status.
+    if (known?.sid === sid) return known
+    const account = this.best(each => each.sid === sid)
+    if (account) this.found.set(sid, account)
+    return account
   }
 
   onHealth(callback: (sid: string, isOnline: boolean) => void): () => void {
@@ -94,14 +107,11 @@ export class KoishiPort implements Port {
    * platform: a message must not reach somebody else with the same number while its platform is away.
    */
   private best(fits: (account: Account) => boolean): Account | undefined {
-    let best: Account | undefined
-    let highest = 0
-    for (const account of [...this.bots.map(bot => this.accountOf(bot)), ...this.fixed]) {
-      if (!fits(account)) continue
+    const rank = (account: Account): number => {
       const isPreferred = account instanceof BotAccount && this.supports[0].owns(account.bot)
-      const rank = 1 + 4 * Number(isPreferred) + 2 * Number(account.isOnline) + Number(Boolean(account.selfId))
-      if (rank > highest) [best, highest] = [account, rank]
+      return 4 * Number(isPreferred) + 2 * Number(account.isOnline) + Number(Boolean(account.selfId))
     }
+    const [best] = [...this.bots.map(bot => this.accountOf(bot)), ...this.fixed].filter(fits).sort((a, b) => rank(b) - rank(a))
     return best
   }
 
