@@ -6,7 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { codeOf } from '../src/errors'
 import { isNumber, isObject, isString, objectOf } from '../src/lib/shape'
 import { systemClock } from '../src/relay/clock'
-import { FileLock, FolderError } from '../src/relay/owner'
+import { filesIn, touch } from '../src/relay/store/file-store'
+import { FolderLock } from '../src/relay/store/lock'
 import { addressIn, findAddress, serveConsole, tryToListen, type Address } from './console'
 import { demandToken } from './token'
 
@@ -143,19 +144,26 @@ function describeOwn(environment: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Takes the lock of the data folder, which is made where it is missing: two processes on one SQLite database destroy it.
+ * Makes sure that no other process works the data folder, which is made where it is missing, before the key of that process is overwritten.
+ * The relay of a bot that was started twice would stand by.
  *
  * @throws StartError
  */
-async function lockDataFolder(folder: string): Promise<void> {
-  const lock = new FileLock(folder, systemClock)
+async function checkDataFolder(folder: string): Promise<void> {
+  const lock = new FolderLock(folder, systemClock, () => touch(filesIn(folder).copy))
   const end = performance.now() + otherMachineTime
-  while (!lock.take()) {
-    if (performance.now() > end || lock.isHeldHere) {
-      throw new StartError(`${lock.holder ?? 'another process'} works the data folder ${folder}: end it, or set DATA_DIR to another folder`)
+  try {
+    while (!lock.take()) {
+      if (performance.now() > end || lock.isHolderAlive) {
+        throw new StartError(`${lock.holder ?? 'another process'} works the data folder ${folder}: end it, or set DATA_DIR to another folder`)
+      }
+      await delay(lookInterval)
     }
-    await delay(lookInterval)
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    throw new StartError(`cannot write to the data folder ${folder} (${codeOf(error)}): set DATA_DIR to a folder that can be written and has space`)
   }
+  lock.release()
 }
 
 /** Says that the upload folder cannot be written to, which would be seen at the first file only. It need not be there yet. */
@@ -192,7 +200,7 @@ async function start(): Promise<void> {
   if (isObject(simulator)) warnOfPort('SIMULATOR_PORT', simulator.port)
   const token = tokenOf(process.env)
   logger.info('%s', describeOwn(process.env))
-  await lockDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
+  await checkDataFolder(process.env.DATA_DIR ?? resolve(repository, 'data'))
   await checkUploadFolder(process.env.UPLOAD_DIR ?? resolve(repository, 'uploads'))
   const app = await loader.createApp()
   Object.assign(app.server._http, { keepAliveTimeout, headersTimeout: keepAliveTimeout + 1_000 })
@@ -207,7 +215,7 @@ process.on('unhandledRejection', reason => {
   logger.warn(reason)
 })
 start().catch((error: unknown) => {
-  if (error instanceof StartError || error instanceof FolderError) logger.error('%s', error.message)
+  if (error instanceof StartError) logger.error('%s', error.message)
   else logger.error(error)
   process.exit(1)
 })

@@ -25,7 +25,6 @@ const table = {
   'rate-limited': [429, 'this key has reached its message rate: try again later'],
   'queue-full': [429, 'too many messages are waiting for this target: nothing was sent, try again later', 'unsent'],
   'internal': [500, 'internal error: see the log of the bot for this request ID'],
-  'no-database': [501, 'this needs a database: load a database plugin, such as database-sqlite'],
   'refused': [502, 'the platform refused the message', 'refused'],
   'failed': [502, 'a part of the request failed'],
   'suppressed': [502, 'another plugin of the bot suppressed the message: nothing was sent', 'refused'],
@@ -34,7 +33,6 @@ const table = {
   'expired': [503, 'the message expired before it could be delivered: nothing was sent', 'unsent'],
   'store-down': [503, 'the relay cannot use its data file: try again later', 'unsent'],
   'standby': [503, 'this relay stands by, because another process uses its data folder: nothing was sent, try again later', 'unsent'],
-  'key-unknown': [503, 'the database of the relay does not answer, so it is unknown whether this request was carried out: try again later'],
   'stopping': [503, 'the relay is stopping: nothing was sent, try again later', 'unsent'],
   'unanswered': [504, 'the platform did not answer in time: the message may have arrived', 'unanswered'],
   'storage-full': [507, 'the disk of the relay is full: nothing was stored or sent; free some space, then try again'],
@@ -58,8 +56,8 @@ export interface RelayErrorOptions {
   logText?: string
   /** HTTP status, if the callers of a door expect another one than that of the code. */
   status?: number
-  /** The outcome of the message, if it is not that of the code. */
-  outcome?: Outcome
+  /** The outcome of the message, if it is not that of the code; `null` if nothing is known of it. */
+  outcome?: Outcome | null | undefined
   /** What programs may want to know about this failure, with the names that callers see: members of `error` in the envelope. */
   details?: object
 }
@@ -85,7 +83,7 @@ export class RelayError extends Error {
     this.logText = options.logText ?? this.message
     this.details = options.details
     const [, , outcome]: Row = table[code]
-    this.outcome = options.outcome ?? outcome
+    this.outcome = options.outcome === undefined ? outcome : options.outcome ?? undefined
   }
 
   /** The outcome, the details and the seconds of `Retry-After`, as callers see them. */
@@ -103,7 +101,8 @@ export class RelayError extends Error {
   with({ message, details, ...change }: RelayErrorOptions & { message?: string }): RelayError {
     const { cause, headers, logText, status, outcome } = this
     return new RelayError(this.code, message ?? this.message, {
-      cause, headers, logText, status, outcome, ...change, ...(details ?? this.details) && { details: { ...this.details, ...details } },
+      cause, headers, logText, status, outcome: outcome ?? null, ...change,
+      ...(details ?? this.details) && { details: { ...this.details, ...details } },
     })
   }
 

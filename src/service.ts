@@ -12,7 +12,8 @@ import type { Content, TargetNames } from './message/model'
 import { parseContent, parseTo } from './message/parse'
 import { keyOf, writeTarget } from './message/target'
 import { messageIdsOf, outcomeOf, resultOf, type Delivery } from './relay/delivery/delivery'
-import type { Observer, Relay, Submission } from './relay/relay'
+import type { Observer, Submission } from './relay/options'
+import type { Relay } from './relay/relay'
 
 declare module 'koishi' {
   interface Context {
@@ -63,12 +64,12 @@ export interface RelaySendOptions {
   /** Groups messages to one chat into a thread. */
   thread?: string
   threadMode?: 'reply' | 'update' | 'replace'
-  /** When to send: a time, or a number of seconds from now. `send` then returns at once, and needs a database. */
+  /** When to send: a time, or a number of seconds from now. `send` then returns at once. */
   sendAt?: Date | number
   expiresIn?: number
   /**
-   * How long to wait for the result, at most 600; the message then continues in the background, and with a database it may wait for its
-   * bot. Without this option, `send` waits until the message has ended.
+   * How long to wait for the result, at most 600; the message then continues in the background, and may wait for its bot. Without this
+   * option, `send` waits until the message has ended.
    */
   wait?: number
   platform?: string
@@ -125,7 +126,7 @@ export class MessageRelay extends Service {
     const { list, isList } = parseTo({ to, platform, self_id: selfId }, names)
     const request = readContent(content, options)
     const order = {
-      caller: `plugin:${printable(name.slice(0, 64))}`, ...wait !== undefined && { deferred: { wait: wait * 1000, inMemory: wait * 1000 } },
+      caller: `plugin:${printable(name.slice(0, 64))}`, ...wait !== undefined && { deferred: { wait: wait * 1000 } },
     }
     const leave = inFlight.enter()
     try {
@@ -145,7 +146,7 @@ export class MessageRelay extends Service {
   /** The state of a delivery of any caller. @throws RelayError `not-found`, `store-down` */
   async get(id: string): Promise<RelayDelivery> {
     const { relay } = this.options
-    return view(await (await relay.history()).get(id), relay)
+    return view((await relay.history()).get(id), relay)
   }
 
   /** Withdraws a waiting delivery. @throws RelayError `not-found`; `conflict` if it is too late; `store-down` */

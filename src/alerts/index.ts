@@ -10,7 +10,9 @@ import { causes, explain, type CauseId, type Reason } from '../message/causes'
 import type { Address, Destination, TargetNames } from '../message/model'
 import { parseDestinations, platformOf, waysOf, writeTarget } from '../message/target'
 import { goneBecause, type Delivery } from '../relay/delivery/delivery'
-import { alertDoor, queueOf, readQueue, type Observer, type Relay } from '../relay/relay'
+import { type Observer, alertDoor } from '../relay/options'
+import { queueOf, readQueue } from '../relay/queue/queue'
+import type { Relay } from '../relay/relay'
 import { postAlert, toBody } from './post'
 import { kinds, writeAlert, type Alert, type Kind, type Subject } from './texts'
 import { Watch, type Trouble } from './watch'
@@ -227,7 +229,7 @@ async function submit(
     const expiresIn = isLast ? lifetime.last : lifetime.other
     const { delivery: { state } } = await relay.submit({
       // An alert waits only for the last receiver. It counts as sent once it has arrived.
-      id, door: alertDoor, ...isLast && { deferred: { wait: expiresIn + minute, inMemory: expiresIn + minute } },
+      id, door: alertDoor, ...isLast && { deferred: { wait: expiresIn + minute } },
       request: { mode: 'single', target, bot, route, items: [{ type: 'text', text: printableLines(text) }], expiresIn },
     })
     logger.info('%s', line(state))
@@ -235,7 +237,7 @@ async function submit(
   } catch (error) {
     const { code, logText } = RelayError.from(error)
     logger.warn('%s', line(`failed: ${logText}`))
-    // Without the journal the alert cannot wait, so it is sent directly.
+    // Without the store the alert cannot wait, so it is sent directly.
     return isLast && code === 'store-down' ? submit(what, text, destination, false, options) : false
   }
 }

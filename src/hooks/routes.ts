@@ -41,8 +41,6 @@ export interface HookOptions {
   logger: Logger
 }
 
-/** How long to wait for the result without a database, in milliseconds. Some senders wait only a second for the answer. */
-const patience = 800
 /** When a sender may repeat a refused request, in seconds. */
 const retryAfter = '30'
 
@@ -51,7 +49,7 @@ const noSuchToken = (header: string): string => `wrong token: ${header} matches 
 const noSuchKey = 'missing or wrong API key: end the address with "?key=<key>", or send "Authorization: Bearer <key>"'
 
 /** Temporary failures. They are answered with 503, because many senders retry only after a 5xx. */
-const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'no-database', 'storage-full'])
+const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'storage-full'])
 
 /**
  * `POST`, `PUT` and `GET /hooks/<source>/<target>[,<target>…]`: accept the webhooks of other systems. `GET /payloads`: the last payloads.
@@ -165,7 +163,7 @@ class Hooks {
     const list = localized.filter(({ lang }) => translations.has(lang))
     const order: Order = {
       ...handling, content, translations, destinations: { ...destinations, list }, door: `hooks/${source.name}`,
-      deferred: { wait: 0, inMemory: patience }, tellsState: true,
+      deferred: { wait: 0 }, tellsState: true,
       ...key && { key: key.text, event: { ...key.lifetime !== undefined && { lifetime: key.lifetime } } },
     }
     sender.admit(exchange, order)

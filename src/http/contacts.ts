@@ -1,7 +1,7 @@
 import { readValue } from '../lib/words'
 import type { BotSelector, Target } from '../message/model'
 import { toPlatform } from '../message/target'
-import type { Contact, Inquiries } from '../relay/relay'
+import type { Contact, Inquiries } from '../relay/accept/inquiries'
 import { route, type Route } from './routes'
 
 /** `GET /contacts`: the groups and friends of a bot to which the key may send, with their names. */

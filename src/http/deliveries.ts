@@ -8,7 +8,9 @@ import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, reachOf, readAddress, toName, writeTarget } from '../message/target'
 import { isRetryable, states, type Delivery, type State } from '../relay/delivery/delivery'
-import { alertDoor, type ListFilter, type Relay } from '../relay/relay'
+import type { ListFilter } from '../relay/delivery/filter'
+import { alertDoor } from '../relay/options'
+import type { Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
 import { route, type Exchange, type Route } from './routes'
@@ -86,17 +88,17 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
     route('GET', '/deliveries/:id', ['read', 'manage'], async exchange => {
       const { confinedTo } = exchange.caller
       const history = await relay.history()
-      const delivery = await history.get(idOf(exchange))
+      const delivery = history.get(idOf(exchange))
       // The answer does not reveal that the delivery exists.
       if (confinedTo !== undefined && delivery.caller !== confinedTo) throw new RelayError('not-found')
-      return { data: viewDelivery(delivery, await history.withContent([delivery.id]), relay) }
+      return { data: viewDelivery(delivery, history.withContent([delivery.id]), relay) }
     }),
     route('GET', '/deliveries/:id/items', ['manage'], async exchange => {
-      return { data: { items: writeItems(await (await relay.history()).items(idOf(exchange))) } }
+      return { data: { items: writeItems((await relay.history()).items(idOf(exchange))) } }
     }),
     route('GET', '/deliveries/:id/items/:index', ['manage'], async exchange => {
       const { index = '' } = exchange.params
-      const item = (await (await relay.history()).items(idOf(exchange)))[/^\d{1,4}$/.test(index) ? Number(index) : -1]
+      const item = ((await relay.history()).items(idOf(exchange)))[/^\d{1,4}$/.test(index) ? Number(index) : -1]
       if (!item || !('link' in item) || item.link.kind === 'remote') throw new RelayError('not-found', 'the relay keeps no file for this item: it keeps those that were uploaded or came as base64, and not links')
       await sendBytes(exchange, item, item.link, uploads)
       return 'sent' as const
@@ -107,7 +109,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
     }),
     route('POST', '/deliveries/:id/retry', ['manage'], async exchange => {
       const id = idOf(exchange)
-      await retry(relay, exchange.caller, await (await relay.history()).get(id))
+      await retry(relay, exchange.caller, (await relay.history()).get(id))
       return { status: 202, data: { delivery_id: id, state: 'queued' }, headers: { Location: `${prefix}/deliveries/${id}` } }
     }),
   ]
@@ -148,7 +150,7 @@ async function readPage(
     const wanted = isWanted ? chunk : Math.min(chunk, limit - deliveries.length)
     // One more than needed, to see whether there are more.
     const found = await history.list({ ...from, limit: wanted + 1 })
-    const kept = await history.withContent(found.map(({ id }) => id))
+    const kept = history.withContent(found.map(({ id }) => id))
     for (const [index, delivery] of found.slice(0, wanted).entries()) {
       from = { ...filter, before: delivery.id }
       const shown = viewDelivery(delivery, kept, relay)

@@ -2,39 +2,22 @@ import type { Access } from '../access/access'
 import type { Usage } from '../access/caller'
 import type { Refusals } from '../access/refusals'
 import { RelayError } from '../errors'
-import { inTime } from '../lib/async'
 import { explain, type Reason } from '../message/causes'
-import type { Backlog, Relay } from '../relay/relay'
+import type { Backlog } from '../relay/queue/queue'
+import type { Relay } from '../relay/relay'
 import { maySee } from './queues'
 import { route, type Route } from './routes'
 import { toIso, viewBlock } from './views'
 
-/** How long the readiness check may take, in milliseconds: "not ready" tells a probe more than a timeout. */
-const checkTime = 2_000
-/** How long an answer of the database is reused, in milliseconds: the route is open to anyone, without a limit. */
-const pingLifetime = 1_000
-
 /** `GET /healthz`: tells anyone that the service runs. */
 export const healthRoute: Route = route('GET', '/healthz', 'anyone', () => ({ data: { health: 'ok' } }), { quiet: true })
 
-/**
- * `GET /readyz`: tells anyone whether a message could be sent now, and whether a bot or the database is missing, but no more about them.
- *
- * @param now milliseconds on the monotonic clock
- */
-export function readyRoute(relay: Pick<Relay, 'ping' | 'standsBehind'>, isOnline: () => boolean, now = () => performance.now()): Route {
-  const ping = async (): Promise<true> => {
-    await relay.ping()
-    return true
-  }
-  let last: { at: number, answers: Promise<true | undefined> } | undefined
-  const isAlive = (): Promise<true | undefined> => {
-    if (!last || now() - last.at >= pingLifetime) last = { at: now(), answers: inTime(ping, checkTime) }
-    return last.answers
-  }
-  return route('GET', '/readyz', 'anyone', async () => {
+/** `GET /readyz`: tells anyone whether a message could be sent and kept now, and if not, why. */
+export function readyRoute(relay: Pick<Relay, 'store' | 'standsBehind'>, isOnline: () => boolean): Route {
+  return route('GET', '/readyz', 'anyone', () => {
     if (relay.standsBehind !== undefined) throw new RelayError('unsent', 'not ready: this relay stands by, because another process uses its data folder')
-    if (await isAlive() !== true) throw new RelayError('unsent', 'not ready: the relay cannot use its data file')
+    const { failure } = relay.store
+    if (failure) throw new RelayError('unsent', `not ready: ${failure.message}`)
     if (!isOnline()) throw new RelayError('unsent', 'not ready: no bot is online')
     return { data: { ready: true } }
   }, { quiet: true })

@@ -1,7 +1,8 @@
 import type { Caller } from '../access/caller'
 import { RelayError } from '../errors'
 import { platformOf, writeTarget } from '../message/target'
-import { readQueue, type Relay } from '../relay/relay'
+import { readQueue } from '../relay/queue/queue'
+import type { Relay } from '../relay/relay'
 import { route, type Exchange, type Route } from './routes'
 import { viewHold, viewQueue } from './views'
 

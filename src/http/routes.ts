@@ -179,7 +179,7 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
     try {
       leave = inFlight.tryToEnter()
       // An earlier request with this key may still be in flight, so a plain refusal could be wrong.
-      if (!leave && 'idempotency-key' in request.headers) throw new RelayError('key-unknown', 'the relay is stopping: try again later')
+      if (!leave && 'idempotency-key' in request.headers) throw new RelayError('stopping', 'the relay is stopping: try again later', { outcome: null })
       if (!leave) throw new RelayError('stopping')
       // A response emits `close` after its last byte, or when its client disconnects.
       response.once('close', leave)

@@ -1,7 +1,9 @@
 // What deliveries, queues and times look like in the answers.
 import { writeTarget } from '../message/target'
 import { outcomeOf, threadDeedOf, type Delivery, type Results, type State } from '../relay/delivery/delivery'
-import type { Block, QueueState, Relay, Wait } from '../relay/relay'
+import type { Block } from '../relay/queue/gates'
+import type { QueueState, Wait } from '../relay/queue/queue'
+import type { Relay } from '../relay/relay'
 
 /** A time in milliseconds since the epoch as callers see it. */
 export function toIso(time: number): string {

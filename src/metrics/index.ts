@@ -1,7 +1,9 @@
 import type { Context } from 'koishi'
 import { unwrap } from '../lib/koishi'
 import { outcomeOf, type Delivery } from '../relay/delivery/delivery'
-import type { Backlog, CallOutcome, QueueState, LookUp, Observer } from '../relay/relay'
+import type { CallOutcome } from '../relay/delivery/summary'
+import type { LookUp, Observer } from '../relay/options'
+import type { Backlog, QueueState } from '../relay/queue/queue'
 import { createInstruments } from './instruments'
 
 /** The values that are read together with the metrics. */

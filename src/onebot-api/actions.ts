@@ -75,7 +75,7 @@ async function send(sender: Sender, { exchange }: Call, { target, items }: Messa
   const destination = { target, bot: {}, asked: writeTarget(target) }
   const order: Order = {
     door: 'onebot', content: { mode: 'single', items }, destinations: { list: [destination], isList: false }, isDry,
-    ...key !== undefined && { key }, ...isAsync && { deferred: { wait: 0, inMemory: 0 } },
+    ...key !== undefined && { key }, ...isAsync && { deferred: { wait: 0 } },
   }
   sender.admit(exchange, order)
   if (isDry) return { data: (await sender.send(exchange, order)).data }

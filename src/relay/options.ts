@@ -3,6 +3,7 @@ import type { Language } from '../lib/language'
 import type { LongText, MessageRequest, ParsedItem, Target } from '../message/model'
 import type { Port } from '../platform/port'
 import type { Clock } from './clock'
+import type { Store } from './store/store'
 import type { Delivery } from './delivery/delivery'
 import type { CallOutcome, RecordContent } from './delivery/summary'
 
@@ -28,11 +29,8 @@ export interface Submission {
    * request is no conflict, and the key may have a shorter lifetime, in milliseconds.
    */
   event?: { lifetime?: number }
-  /**
-   * Answers after at most `wait` milliseconds, delivered or not. Without a database the submission is refused; with `inMemory`, it is
-   * accepted all the same, waits that many milliseconds, and is lost with the process.
-   */
-  deferred?: { wait: number, inMemory?: number }
+  /** Answers after at most `wait` milliseconds, delivered or not. */
+  deferred?: { wait: number }
   /** Gives a signal that is aborted when the caller disconnects. Only called if the submission has to wait. */
   signal?: () => AbortSignal
 }
@@ -178,14 +176,16 @@ export interface RelayOptions {
   /** The form of texts that are too long for their platform. If empty, the door decides. */
   longText: LongText | ''
   recordContent: RecordContent
-  /** How long records are kept, in milliseconds. */
+  /** How long records are kept, in milliseconds, and how many of them. */
   retention: number
+  recordLimit: number
   /** Counts work that a stop waits for. The returned function ends it. Returns `undefined` once no more work may start. */
   enter: () => (() => void) | undefined
 }
 
-/** The same while the relay runs. */
+/** The same while the relay runs, with its store. */
 export interface RunningOptions extends RelayOptions {
+  store: Store
   /** Aborted when all work stops. */
   stop: AbortSignal
 }

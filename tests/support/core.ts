@@ -2,12 +2,15 @@ import assert from 'node:assert/strict'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../src/errors'
 import type { CauseId } from '../../src/message/causes'
-import type { MessageRequest, ParsedItem } from '../../src/message/model'
+import type { MessageRequest } from '../../src/message/model'
 import { SendError, type Account, type Closure, type Limit, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
-import { isUnfinished, outcomeOf, type Delivery, type State } from '../../src/relay/delivery/delivery'
-import { cutList, matches, type Journal, type ListFilter } from '../../src/relay/journal'
-import { Relay, Shared, tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/relay'
+import { Memory } from '../../src/relay/core'
+import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery/delivery'
+import { columns, fromRow, isRow } from '../../src/relay/delivery/row'
+import { tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/options'
+import { Relay } from '../../src/relay/relay'
 import { SimulatedClock } from './simulated-clock'
+import { TestStorage } from './store'
 
 export const chat = { kind: 'group', id: '1' } as const
 export const queue = 'onebot:1/group:1'
@@ -188,111 +191,21 @@ export class TestPort implements Port {
   }
 }
 
-/** A journal that outlives relays and, if a test wants, does not answer. */
-export class TestJournal implements Journal {
-  readonly isDurable = true
-  /** Whether the process was killed. The journal then writes nothing more. */
-  isDead = false
-  /** Whether statements are executed without an answer. */
-  isAway = false
-  private owner = 0
-
-  constructor(readonly rows = new Map<string, { delivery: Delivery, items: readonly ParsedItem[], owner: number }>()) {}
-
-  insert(delivery: Delivery, items: readonly ParsedItem[]): Promise<void> {
-    return this.answer(() => {
-      this.checkKey(delivery)
-      this.record(delivery, items)
-    })
-  }
-
-  update(delivery: Delivery): Promise<void> {
-    return this.answer(() => {
-      this.checkKey(delivery)
-      this.record(delivery, this.rows.get(delivery.id)?.items ?? [])
-    })
-  }
-
-  cancel(id: string): Promise<void> {
-    return this.answer(() => void this.rows.delete(id))
-  }
-
-  record(delivery: Delivery, items: readonly ParsedItem[]): void {
-    // Copies the delivery, because fields that are set later are not in the journal yet.
-    const copy = { ...delivery, results: [...delivery.results], summary: { ...delivery.summary } }
-    if (!this.isDead) this.rows.set(delivery.id, { delivery: copy, items, owner: this.owner })
-  }
-
-  find(id: string): Promise<Delivery | undefined> {
-    return this.answer(() => copyOf(this.rows.get(id)?.delivery))
-  }
-
-  findByKey(key: string): Promise<Delivery | undefined> {
-    return this.answer(() => copyOf(this.byKey(key)))
-  }
-
-  items(id: string): Promise<readonly ParsedItem[] | undefined> {
-    return this.answer(() => this.rows.get(id)?.items)
-  }
-
-  /** IDs contain the machine's time, so that age is judged by `createdAt`, the time of the test. */
-  list({ since = 0, ...filter }: ListFilter): Promise<Delivery[]> {
-    return this.answer(() => {
-      const found = [...this.rows.values()].filter(({ delivery }) => matches(delivery, filter) && delivery.createdAt >= since)
-      return cutList(found.map(({ delivery }) => ({ ...delivery })), filter)
-    })
-  }
-
-  adopt(owner: number): Promise<Delivery[]> {
-    return this.answer(() => {
-      this.owner = owner
-      const left = [...this.rows.values()].filter(row => row.owner < owner && (isUnfinished(row.delivery.state) || row.delivery.state === 'unanswered'))
-      for (const row of left) row.owner = owner
-      return left.map(({ delivery }) => ({ ...delivery })).sort((a, b) => a.seq - b.seq)
-    })
-  }
-
-  readonly withContent = (ids: readonly string[]): Promise<readonly string[]> => Promise.resolve(ids)
-  readonly count = (): Promise<ReadonlyMap<State, number>> => Promise.resolve(new Map())
-  readonly flush = (): Promise<void> => Promise.resolve()
-  readonly purge = (): Promise<void> => Promise.resolve()
-  readonly ping = (): Promise<void> => Promise.resolve()
-
-  private checkKey({ id, key }: Delivery): void {
-    const other = key !== null && this.byKey(key)
-    if (other && other.id !== id) throw new Error('two rows cannot have one key')
-  }
-
-  private byKey(key: string): Delivery | undefined {
-    return [...this.rows.values()].find(({ delivery }) => delivery.key === key)?.delivery
-  }
-
-  private async answer<T>(statement: () => T): Promise<T> {
-    const result = await new Promise<T>(resolve => this.isDead || resolve(statement()))
-    if (this.isAway) throw new Error('away')
-    return result
-  }
-}
-
-function copyOf(delivery: Delivery | undefined): Delivery | undefined {
-  return delivery && { ...delivery }
-}
-
-type Changes = Partial<RelayOptions['policy'] & RelayOptions['queue'] & Pick<RelayOptions, 'longText'>> & { isDurable?: boolean, isStandIn?: boolean }
+type Changes = Partial<RelayOptions['policy'] & RelayOptions['queue'] & Pick<RelayOptions, 'longText'>>
 
 /** The core with a test platform, in simulated time. */
 export class Core {
   readonly clock = new SimulatedClock()
   readonly port = new TestPort(this.clock)
-  journal = new TestJournal()
+  storage = new TestStorage(this.clock)
   /** The outcomes of submissions, in the order in which they became known. */
   readonly log: string[] = []
   /** The warnings of the log. */
   readonly warnings: string[] = []
   /** Log lines other than warnings. */
   readonly notes: string[] = []
-  private shared = new Shared(this.clock)
-  private owner = 0
+  private memory = new Memory(this.clock)
+  private count = 0
   /** Draining: start no background work. */
   isStopping = false
   /** The start of the period of the last digest. */
@@ -306,26 +219,31 @@ export class Core {
     this.relay = this.start()
   }
 
-  /** A core whose relay has taken over its journal. */
+  /** A core whose relay has opened its store. */
   static async ready(changes?: ConstructorParameters<typeof Core>[0]): Promise<Core> {
     const core = new Core(changes)
     await core.run()
     return core
   }
 
-  /** Kills the process and starts another. Only the journal remains. */
+  /** Kills the process and starts another. Only the file remains. */
   restart(): Relay {
-    this.shared = new Shared(this.clock)
-    this.journal.isDead = true
-    this.journal = new TestJournal(this.journal.rows)
+    this.memory = new Memory(this.clock)
+    this.storage.kill()
+    this.storage = new TestStorage(this.clock, this.storage.folder)
     return this.start()
   }
 
-  /** Starts another relay in the same process, as a reload of the plugin does. */
-  start(isDurable = this.changes.isDurable ?? true): Relay {
-    const { clock, port, changes: { isStandIn = false, ...changes } } = this
+  /** Ends the relay and starts another in the same process, as a reload of the plugin does. */
+  reload(): Relay {
+    this.relay.end()
+    return this.start(this.relay.ended)
+  }
+
+  private start(last?: Promise<void>): Relay {
+    const { clock, port, changes } = this
     const interval = changes.interval ?? 0
-    this.relay = new Relay(this.shared, {
+    return this.relay = new Relay(this.memory, {
       clock, port, policy: { timeout: 10_000, retries: 2, retryUnanswered: {}, settleTime: 30_000, ...changes },
       queue: { interval, accountInterval: 0, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
       digest: {
@@ -339,17 +257,9 @@ export class Core {
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
       files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), hash: () => Promise.resolve(undefined) },
       logger: { info: (line: string) => void this.notes.push(line), warn: (_: string, line: string) => void this.warnings.push(line) },
-      observer: tellAll([]), recordContent: 'full', longText: changes.longText ?? '', retention: 1e9,
+      observer: tellAll([]), recordContent: 'full', longText: changes.longText ?? '', retention: 1e9, recordLimit: 1e6,
       enter: () => this.isStopping ? undefined : () => undefined,
-    })
-    const owner = ++this.owner
-    const journal = isDurable ? this.journal : this.shared.journal
-    const lost = new AbortController().signal
-    const [acquire, release] = [() => Promise.resolve(owner), () => Promise.resolve()]
-    const isFresh = (): boolean => this.owner === owner
-    const ownership = { acquire, lost, isFresh, active: undefined, failure: undefined, release }
-    this.relay.open({ journal, isStandIn: () => isStandIn, ownership })
-    return this.relay
+    }, this.storage, last)
   }
 
   /** Submits a text or several items. The outcome is logged under the text. */
@@ -357,7 +267,7 @@ export class Core {
     const { items = [{ type: 'text', text }], mode = 'single', target = chat, bot = {}, expiresIn, urgent, sendAt, thread, threadMode, policy, route, ...submission } = more
     const flow = { urgent, sendAt, thread, threadMode, policy, route }
     const request: MessageRequest = { items, mode, target, bot, ...expiresIn !== undefined && { expiresIn }, ...flow }
-    const submitted = this.relay.submit({ id: uuid(), door: 'webhook', request, ...submission })
+    const submitted = this.relay.submit({ id: uuid({ msecs: Math.floor(this.clock.wall()), seq: ++this.count }), door: 'webhook', request, ...submission })
     submitted.then(({ delivery, isReplay }) => {
       const outcome = delivery.deferred && isUnfinished(delivery.state) ? 'accepted' : delivery.results.map(outcomeOf).join()
       this.log.push(`${text} ${isReplay ? 'replay ' : ''}${outcome}`)
@@ -382,8 +292,13 @@ export class Core {
     return this.port.calls.map(({ text }) => text)
   }
 
-  /** The states of all deliveries in the journal, in their order. */
+  /** All deliveries in the file, in the order of their places. */
+  get rows(): Delivery[] {
+    const rows = this.storage.folder.connection.all(isRow, `SELECT ${columns.join(', ')} FROM deliveries`)
+    return rows.map(fromRow).sort((a, b) => a.seq - b.seq)
+  }
+
   get states(): string[] {
-    return [...this.journal.rows.values()].map(({ delivery }) => delivery).sort((a, b) => a.seq - b.seq).map(({ state }) => state)
+    return this.rows.map(({ state }) => state)
   }
 }

@@ -5,7 +5,9 @@ import { SendError, type Account, type Contact } from '../../platform/port'
 import { inTime } from '../clock'
 import { messageIdsOf } from '../delivery/delivery'
 import type { History } from '../delivery/history'
-import type { RunningOptions } from '../options'
+import type { RelayOptions } from '../options'
+
+export type { Contact }
 
 /** The greatest age of a message to recall, in milliseconds: platforms allow some minutes, and more to administrators of a group. */
 const recallable = 24 * 60 * 60 * 1000
@@ -13,11 +15,13 @@ const recallable = 24 * 60 * 60 * 1000
 /** How many deliveries, the newest first, are searched for it: a search for an unknown message reads all of them. */
 const maxLooked = 10_000
 
+type Asking = RelayOptions & { stop: AbortSignal }
+
 /** Requests to platforms besides sending. */
 export class Inquiries {
   private readonly looks = new Mutex()
 
-  constructor(private readonly context: RunningOptions) {}
+  constructor(private readonly context: Asking) {}
 
   /**
    * Recalls a platform message of the last day that one of the last 10,000 deliveries sent.
@@ -77,7 +81,7 @@ export class Inquiries {
  *
  * @throws RelayError `refused`, `unsent`, `unanswered`, `stopping`
  */
-async function ask<T>(work: T | Promise<T>, { clock, policy: { timeout }, stop }: RunningOptions): Promise<T> {
+async function ask<T>(work: T | Promise<T>, { clock, policy: { timeout }, stop }: Asking): Promise<T> {
   try {
     const answer = await inTime(clock, Promise.resolve(work).then(value => ({ value })), timeout, stop)
     if (answer) return answer.value

@@ -1,139 +1,128 @@
 import { LRUCache } from 'lru-cache'
 import { RelayError } from '../../errors'
 import { hash } from '../../lib/crypto'
+import { day } from '../../lib/time'
+import type { ParsedItem } from '../../message/model'
 import { platformOf } from '../../message/target'
+import { toEntry, type Entry } from '../delivery/deliveries'
+import { again, failureOf, isRetryable, isUnfinished, type Delivery, type ItemResult } from '../delivery/delivery'
+import { requeue, type Recheck } from '../look-up/recheck'
+import type { AdmitRetry, Submission, Submitted } from '../options'
+import { queueOf } from '../queue/queue'
+import type { EntryContext } from '../queue/queues'
+import { currentWay, firstWay } from '../queue/ways'
 import { checkItems } from '../send/compose'
-import type { Active } from '../delivery/deliveries'
-import { again, failureOf, isRetryable, isUnfinished, type Delivery, type Idempotency, type ItemResult } from '../delivery/delivery'
 import { fingerprintOf } from './fingerprint'
 import { defaultExpiry, type Intake } from './intake'
-import { orStoreDown, type Journal } from '../journal'
-import { queueOf } from '../queue/queue'
-import type { EntryContext, Waiting } from '../queue/queues'
-import type { AdmitRetry, Submission, Submitted } from '../options'
-import { isChanging, requeue, type Recheck } from '../look-up/recheck'
-import { currentWay, firstWay } from '../queue/ways'
 
-/** The lifetime of an Idempotency-Key, in milliseconds. The journal's purge keeps keys as long. */
-const keyLifetime = 24 * 60 * 60 * 1000
+/** The lifetime of an Idempotency-Key, in milliseconds. The purge keeps rows as long. */
+const keyLifetime = day
 /** How long a refusal by a chat is repeated without a call, in milliseconds, and for how many keys. */
 const refusalLifetime = 5 * 60 * 1000
 const mostRefusals = 10_000
 /** The fingerprint of every event: their content is not compared. */
 const anything = 'anything'
 
-export interface ReplayContext extends EntryContext {
-  journal: Journal
+export interface KeysContext extends EntryContext {
   intake: Intake
   recheck: Recheck
 }
 
-/** Handles repeated requests with an Idempotency-Key, and retries by operators. */
-export class Replay {
-  /** The fingerprints of present requests by their keys. */
-  private readonly underWay = new Map<string, { fingerprint: string, end: Promise<unknown> }>()
-  private readonly retrying = new Set<string>()
-  /** Deliveries refused because of their chat or account, by keys that are free again. */
+/** Handles requests with an Idempotency-Key, which may be repeated, and retries by operators. */
+export class Keys {
+  /** Deliveries refused because of their chat or account, by the hashes of Idempotency-Keys that are free again. */
   private readonly refused = new LRUCache<string, { delivery: Delivery, at: number }>({ maxSize: mostRefusals, sizeCalculation: () => 1 })
 
-  constructor(private readonly context: ReplayContext) {}
+  constructor(private readonly context: KeysContext) {}
 
   /**
-   * Carries out a request, unless an earlier one with its key did.
+   * Carries out a request, unless an earlier one with its Idempotency-Key did.
    *
    * @param text the Idempotency-Key
-   * @throws RelayError `in-progress`, `key-reused`, `key-unknown`, or the reason why the request is refused as a whole
+   * @throws RelayError `in-progress`, `key-reused`, or the reason why the request is refused as a whole
    */
   async submit(submission: Submission, text: string): Promise<Submitted> {
+    const { clock, files, intake, recheck } = this.context
     const { caller = null, event, request } = submission
-    // Keys of different callers differ, because neither keys nor names contain a line break.
+    // Idempotency-Keys of different callers differ, because neither they nor names contain a line break.
     const key = caller === null ? hash(text) : hash(`${caller}\n`, text)
-    const fingerprint = event ? anything : await fingerprintOf(request, id => this.context.files.hash(id))
-    for (let other = this.underWay.get(key); other; other = this.underWay.get(key)) {
-      if (!event) throw other.fingerprint === fingerprint ? inProgress() : new RelayError('key-reused')
-      await other.end
+    const fingerprint = event ? anything : await fingerprintOf(request, id => files.hash(id))
+    // From here until the delivery is in memory nothing waits, so that no other request with the key comes in between.
+    const earlier = this.find(key, event?.lifetime) ?? this.refusalOf(key, fingerprint)
+    let submitted: Submitted
+    if (earlier) {
+      submitted = await this.repeat(submission, earlier, fingerprint)
+    } else {
+      submitted = { delivery: await intake.accept(submission, { key, fingerprint }), isReplay: false }
+      if (submitted.delivery.results.some(isOfChat)) this.refused.set(key, { delivery: submitted.delivery, at: clock.now() })
     }
-    const work = this.submitOnce(submission, { key, fingerprint })
-    this.underWay.set(key, { fingerprint, end: work.catch(() => undefined) })
-    try {
-      const submitted = await work
-      const settling = submitted.delivery.state === 'unanswered' ? this.context.recheck.settling(submitted.delivery) : 0
-      return settling > 0 ? { ...submitted, retryAfter: Math.ceil(settling / 1000) } : submitted
-    } finally {
-      this.underWay.delete(key)
-    }
+    const settling = submitted.delivery.state === 'unanswered' ? recheck.settling(submitted.delivery) : 0
+    return settling > 0 ? { ...submitted, retryAfter: Math.ceil(settling / 1000) } : submitted
   }
 
-  private async submitOnce(submission: Submission, idempotency: Idempotency): Promise<Submitted> {
-    const { clock, intake } = this.context
-    const replay = await this.repeat(submission, idempotency)
-    if (replay) return replay
-    const delivery = await intake.accept(submission, idempotency)
-    if (delivery.results.some(isOfChat)) this.refused.set(idempotency.key, { delivery, at: clock.now() })
-    return { delivery, isReplay: false }
-  }
-
-  /** Answers a request from an earlier one with the same key; `undefined` if there is none. */
-  private async repeat(submission: Submission, idempotency: Idempotency): Promise<Submitted | undefined> {
-    const { event } = submission
-    const earlier = await this.find(idempotency.key, event?.lifetime) ?? this.refusalOf(idempotency)
-    if (!earlier) return
-    if (earlier.fingerprint !== idempotency.fingerprint) throw new RelayError('key-reused')
+  /** Answers a request from an earlier one with the same Idempotency-Key. */
+  private async repeat(submission: Submission, earlier: Delivery, fingerprint: string): Promise<Submitted> {
+    if (earlier.fingerprint !== fingerprint) throw new RelayError('key-reused')
     const isUnderWay = isUnfinished(earlier.state) && !earlier.deferred
-    if (isUnderWay && !event) throw inProgress()
-    return earlier.state === 'unanswered' ? this.resend(submission, earlier) : { delivery: earlier, isReplay: true }
+    if (isUnderWay && !submission.event) throw new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } })
+    if (earlier.state === 'unanswered') return this.resend(submission, earlier)
+    // It may have been accepted a moment ago.
+    await this.context.store.flushed()
+    return { delivery: earlier, isReplay: true }
   }
 
   /** Repeats the refusal of a chat or account, so that callers who repeat a request do not cause calls into a closed chat. */
-  private refusalOf({ key, fingerprint }: Idempotency): Delivery | undefined {
+  private refusalOf(key: string, fingerprint: string): Delivery | undefined {
     const { clock, gates } = this.context
     const { delivery, at } = this.refused.get(key) ?? {}
     const isSame = delivery?.fingerprint === fingerprint && at !== undefined && clock.now() - at < refusalLifetime
     return isSame && gates.isShut(queueOf(delivery)) ? delivery : undefined
   }
 
-  /** The delivery that has this key. @throws RelayError `in-progress`, `key-unknown` */
-  private async find(key: string, lifetime = keyLifetime): Promise<Delivery | undefined> {
-    const { deliveries, journal, clock } = this.context
-    const active = deliveries.findByKey(key)
-    if (active) return this.checkActive(active, key)
-    const earlier = await orStoreDown(journal.findByKey(key), 'key-unknown')
-    if (!earlier) return
-    // Unended deliveries are in memory. A late row of an earlier term may still be cancelled by that term.
-    if (isUnfinished(earlier.state)) throw inProgress()
-    const { createdAt, flow: { sendAt = 0 } } = earlier
-    if (Math.max(createdAt, sendAt) > clock.wall() - lifetime) return earlier
-    await orStoreDown(deliveries.freeKey(earlier), 'key-unknown')
+  /** The delivery that has this Idempotency-Key. @throws RelayError `store-down`, `storage-full` */
+  private find(key: string, lifetime = keyLifetime): Delivery | undefined {
+    const { deliveries, clock } = this.context
+    try {
+      const known = this.holderOf(key)
+      if (!known || deliveries.get(known.id)) return known
+      const { createdAt, flow: { sendAt = 0 } } = known
+      if (Math.max(createdAt, sendAt) > clock.wall() - lifetime) return known
+      deliveries.freeKey(known)
+    } catch (error) {
+      // An earlier request may have sent the message.
+      throw RelayError.from(error).with({ outcome: null })
+    }
   }
 
-  private checkActive(active: Active, key: string): Delivery {
+  private holderOf(key: string): Delivery | undefined {
     const { deliveries } = this.context
-    const { delivery } = active
-    // The row is being cancelled, or the end that frees the key is being written.
-    if (!deliveries.get(delivery.id) || delivery.key !== key) throw inProgress()
-    // Another relay may have sent the message.
-    if (!isUnfinished(delivery.state) && !deliveries.mayCall(active)) throw new RelayError('key-unknown')
-    return delivery
+    const entry = deliveries.findByKey(key)
+    if (entry?.delivery.key === key) return entry.delivery
+    // Its end freed the Idempotency-Key, which the file does not know yet.
+    if (entry) deliveries.write()
+    return deliveries.table.findByKey(key)
   }
 
   /** Answers for an unanswered first request: with the result of a look-up, or by sending the missing items once that is safe. */
   private async resend(submission: Submission, earlier: Delivery): Promise<Submitted> {
     const { deliveries, recheck, clock, intake, policy } = this.context
     const { request: { expiresIn }, admit, signal, deferred } = submission
-    const active = deliveries.find(earlier.id) ?? deliveries.toActive(earlier)
-    const { delivery } = active
+    const entry = deliveries.find(earlier.id) ?? toEntry(earlier)
+    const { delivery } = entry
     const replay: Submitted = { delivery, isReplay: true }
-    if (!await recheck.look(active).catch(() => false) || delivery.state !== 'unanswered') return replay
+    if (!await recheck.look(entry).catch(() => false) || delivery.state !== 'unanswered') return replay
     admit?.({ target: delivery.target, platform: platformOf(delivery.bot) ?? '' }, 0)
     const isLater = delivery.deferred
     const change = { ...again(delivery, intake.nextSeq(), true), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }
-    const waiting: Waiting = isLater ? {} : { signal: deferred ? undefined : signal, patience: expiresIn }
-    // Even if the queue or the journal refuses the repeat, the first request may have arrived.
-    const queued = await requeue(this.context, active, change, waiting).catch(() => undefined)
-    if (!queued) return replay
+    let queued: Entry
+    try {
+      queued = requeue(this.context, entry, change, isLater ? {} : { signal: deferred ? undefined : signal, patience: expiresIn })
+    } catch {
+      // Even if the queue or the file refuses the repeat, the first request may have arrived.
+      return replay
+    }
     // Without a wait of its own, the repeat waits until the deferred delivery should have been sent.
-    const patience = policy.timeout * (policy.retries + 1)
-    const limit = isLater ? deferred?.wait ?? patience : deferred?.inMemory
+    const limit = isLater ? deferred?.wait ?? policy.timeout * (policy.retries + 1) : undefined
     return { delivery: await deliveries.ended(queued, limit, signal?.()), isReplay: false }
   }
 
@@ -141,32 +130,31 @@ export class Replay {
    * Sends the items of a delivery again that were not delivered. Unanswered ones are looked up first.
    *
    * @param admit called before any change, with the target and the items to send; may throw to refuse
-   * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, or what `admit` throws
+   * @throws RelayError `not-found`, `conflict`, `unsent`, `store-down`, `storage-full`, or what `admit` throws
    */
   async retry(id: string, admit: AdmitRetry): Promise<void> {
-    if (this.retrying.has(id)) throw isChanging()
-    this.retrying.add(id)
-    try {
-      await this.context.deliveries.written(id)
-      await this.retryOnce(id, admit)
-    } finally {
-      this.retrying.delete(id)
-    }
+    const { deliveries, clock, store } = this.context
+    deliveries.write()
+    const items = deliveries.find(id)?.items ?? deliveries.table.items(id) ?? []
+    // An item whose file is gone fails at its turn.
+    await deliveries.keepUploads(items, clock.wall() + defaultExpiry).catch(() => undefined)
+    this.retryNow(id, items, admit)
+    await store.flushed()
   }
 
-  private async retryOnce(id: string, admit: AdmitRetry): Promise<void> {
-    const { deliveries, journal, port, clock, intake, recheck } = this.context
+  private retryNow(id: string, items: readonly ParsedItem[], admit: AdmitRetry): void {
+    const { deliveries, port, clock, intake, recheck } = this.context
     const known = deliveries.find(id)
-    const delivery = known?.delivery ?? await orStoreDown(journal.find(id))
+    const delivery = known?.delivery ?? deliveries.table.find(id)
     if (!delivery) throw new RelayError('not-found')
     const obstacle = obstacleTo(delivery)
     if (obstacle !== undefined) throw new RelayError('conflict', obstacle)
-    const requestKey = await this.keyFor(delivery)
-    const items = known?.items ?? await orStoreDown(journal.items(id))
-    if (!items?.length) throw new RelayError('conflict', 'the content of this delivery is not kept: send it as a new request')
+    const requestKey = this.keyFor(delivery)
+    if (items.length === 0) throw new RelayError('conflict', 'the content of this delivery is not kept: send it as a new request')
     const seconds = Math.ceil(recheck.settling(delivery) / 1000)
     if (seconds > 0) {
-      throw new RelayError('conflict', `the platform may still be carrying it out: try again in ${seconds} s`, { headers: { 'retry-after': String(seconds) } })
+      const text = `the platform may still be carrying it out: try again in ${seconds} s`
+      throw new RelayError('conflict', text, { headers: { 'retry-after': String(seconds) } })
     }
     const first = delivery.state === 'unanswered' ? {} : firstWay(delivery, way => port.candidate(way) !== undefined)
     const next = { ...delivery, ...first }
@@ -176,21 +164,17 @@ export class Replay {
       next.bot = account.sid
     }
     admit({ target: next.target, platform: platformOf(next.bot) ?? '' }, items.filter((_, index) => !delivery.results[index]?.success))
-    const isLater = deliveries.isDurable
-    const expiresAt = isLater ? clock.wall() + defaultExpiry : null
-    // An item whose file is gone fails at its turn.
-    await deliveries.keepUploads(items, expiresAt ?? clock.wall()).catch(() => undefined)
-    const change = { ...again(delivery, intake.nextSeq(), true), ...first, bot: next.bot, deferred: isLater, expiresAt, key: requestKey }
-    await requeue(this.context, known ?? deliveries.toActive(delivery, items), change, { delay: 'failed' })
+    const change = {
+      ...again(delivery, intake.nextSeq(), true), ...first,
+      bot: next.bot, deferred: true, expiresAt: clock.wall() + defaultExpiry, key: requestKey,
+    }
+    requeue(this.context, known ?? toEntry(delivery, items), change, { delay: 'failed' })
   }
 
   /** The key that a retried delivery takes again; `null` if another request has it. @throws RelayError `conflict` */
-  private async keyFor({ id, requestKey: key, fingerprint }: Delivery): Promise<string | null> {
-    if (key === undefined) return null
-    if (this.underWay.has(key)) throw isChanging()
-    const { deliveries, journal } = this.context
-    const holder = deliveries.findByKey(key)?.delivery ?? await orStoreDown(journal.findByKey(key))
-    if (!holder || holder.id === id) return key
+  private keyFor({ id, requestKey: key, fingerprint }: Delivery): string | null {
+    const holder = key === undefined ? undefined : this.holderOf(key)
+    if (key === undefined || !holder || holder.id === id) return key ?? null
     if (holder.fingerprint !== fingerprint) return null
     throw new RelayError('conflict', `the same request came again with its Idempotency-Key, as delivery ${holder.id}`)
   }
@@ -207,9 +191,4 @@ function obstacleTo({ state, flow: { members, digest } }: Delivery): string | un
 function isOfChat(result: ItemResult | undefined): boolean {
   const failure = failureOf(result)
   return failure !== undefined && (failure.isAboutTarget || failure.about === 'account')
-}
-
-/** The error for a request whose key is in use by a present one. */
-function inProgress(): RelayError {
-  return new RelayError('in-progress', undefined, { headers: { 'retry-after': '1' } })
 }

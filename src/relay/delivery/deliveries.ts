@@ -1,331 +1,228 @@
 import { RelayError } from '../../errors'
 import type { ParsedItem } from '../../message/model'
 import { writeTarget } from '../../message/target'
-import { inTime, pause } from '../clock'
-import { end, failRest, isUnfinished, leave, mayHaveArrived, outcomeOf, postpone, resultOf, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
-import type { ThreadLink } from './flow'
-import { NotOwner, inThread, keepsContent, nameOfError, orStoreDown, type Journal } from '../journal'
+import { inTime } from '../clock'
 import type { RunningOptions } from '../options'
-import type { Ownership } from '../owner'
+import { end, failRest, isDurable, isUnfinished, leave, mayHaveArrived, outcomeOf, postpone, resultOf, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
+import type { DeliveriesTable } from './deliveries-table'
+import type { Deferral, ThreadLink } from './flow'
+import { keepsContent } from './row'
 import { noteCall, noteCut, type EndCall } from './summary'
 
-/** A delivery in memory. */
-export interface Active {
+/** A delivery in memory. What it waits for is set when it enters a queue. */
+export interface Entry {
   readonly delivery: Delivery
-  /** The content; absent while only the journal has it. */
+  /** The content; absent while only the file has it. */
   items: readonly ParsedItem[] | undefined
-  /** Its key when it came into memory. The key stays taken until the end of the delivery is in the journal. */
-  key: string | null
-  /** Whether each step must be in the journal before the next one. */
-  readonly isDurable: boolean
-}
-
-export interface DeliveriesOptions extends RunningOptions {
-  journal: Journal
-  ownership: Pick<Ownership, 'isFresh'>
+  /** Whether the file has a row of it. */
+  hasRow: boolean
+  /** Until when the caller waits for its turn, on the monotonic clock. */
+  until?: number | undefined
+  /** Gives a signal that is aborted when the caller disconnects. Only asked for if the delivery has to wait. */
+  signal?: (() => AbortSignal) | undefined
+  /** That signal, once the delivery waits. */
+  gone?: AbortSignal | undefined
+  /** Since when the delivery is due, on the monotonic clock; absent while it is not. */
+  since?: number | undefined
+  /** Why the delivery is not due yet, and when it will be. */
+  deferral?: Deferral | undefined
+  /** Whether it leaves by itself, after a digest with it was refused. */
+  isAlone?: boolean
+  /** Whether it was waiting before a restart: then the platform is asked before the first send to its chat. */
+  isLeft?: boolean
 }
 
 /** Called at the end of a delivery. The rejection says why the request was stopped, if nothing was tried. */
 type OnEnd = (rejection?: RelayError) => void
 
-/** The wait before a failed write is repeated, in milliseconds. */
+/** How long the record of a plain message may take until it is written, and the wait after a write that failed, in milliseconds. */
+const writeInterval = 450
 const retryDelay = 1_000
+/** How many records one commit writes at least, and how many wait at most while the file takes none. */
+const chunk = 250
+const mostRecords = 10_000
 const contentGone = 'the content of this delivery is gone: send it again as a new request'
 /** How much longer than its delivery an uploaded file is kept, in milliseconds. */
 const fileMargin = 60 * 60 * 1000
 /** How many unanswered deliveries are remembered for look-ups. */
 const mostUnanswered = 10_000
-/** How long a stop waits for the journal, in milliseconds. */
-const lastWriteTime = 300
 
 /**
- * The only owner of active deliveries: each from its acceptance until its end is in the journal. This class makes every change of a
- * delivery, writes it to the journal, and notifies the callers that wait for the end. Memory is the truth: a write that failed is repeated
- * with the state of that later moment. Only the content of a waiting delivery may be left to the journal.
+ * Makes every change of a delivery, in memory and in the file, and notifies the callers that wait for its end. A step of a durable delivery
+ * towards the platform is in the file before it is in memory. Afterwards memory is the truth: what happened is written as soon as the file
+ * takes it.
  */
 export class Deliveries {
-  private readonly active = new Map<string, Active>()
-  /** Deliveries by key: those in memory, and those whose rows are being cancelled. */
-  private readonly keys = new Map<string | null, Active>()
+  private readonly active = new Map<string, Entry>()
+  /** Deliveries in memory by the hash of their Idempotency-Key. */
+  private readonly keys = new Map<string, Entry>()
   private readonly waiters = new Map<string, readonly OnEnd[]>()
-  private readonly writing = new Map<string, Promise<void>>()
+  /** What the file does not have yet: the records of plain messages for a moment, anything else while the file takes nothing. */
+  private readonly unwritten = new Map<string, Entry>()
   /** The deliveries that ended unanswered in this process or within the last day, by ID. */
-  readonly unanswered = new Map<string, Active>()
-  /** Whether a write has failed and waits for the database. */
-  isStoreDown = false
+  readonly unanswered = new Map<string, Entry>()
+  private cancelWrite: (() => void) | undefined
+  /** Whether the file took nothing at the last try. */
+  isFailing = false
 
-  constructor(private readonly options: DeliveriesOptions) {}
+  constructor(private readonly options: RunningOptions, readonly table: DeliveriesTable) {}
 
-  get isDurable(): boolean {
-    return this.options.journal.isDurable
+  /** Takes a new delivery into memory, and a durable one into the file. @throws RelayError */
+  accept(delivery: Delivery, items: readonly ParsedItem[]): Entry {
+    const { store } = this.options
+    const hasRow = isDurable(delivery)
+    if (hasRow && store.isFull) throw new RelayError('storage-full')
+    if (hasRow) store.commit(writer => this.table.insert(writer, delivery, items))
+    return this.keep({ delivery, items, hasRow })
   }
 
-  /** Takes a delivery into memory. */
-  add(delivery: Delivery, items?: readonly ParsedItem[]): Active {
-    return this.keep(this.toActive(delivery, items))
+  /** Takes a delivery from the file into memory. */
+  add(delivery: Delivery, items?: readonly ParsedItem[]): Entry {
+    return this.keep({ delivery, items, hasRow: true })
   }
 
-  /**
-   * Writes a new durable delivery.
-   *
-   * @throws RelayError `storage-full`: its content could not be kept
-   * @throws RelayError `store-down`, `key-unknown`: the row may be there, so it is cancelled; until then the key stays taken
-   */
-  async insert(active: Active): Promise<void> {
-    const { delivery, items = [] } = active
-    const { journal, logger } = this.options
-    try {
-      await journal.insert(delivery, items)
-    } catch (cause) {
-      if (cause instanceof RelayError) throw cause
-      logger.warn('%s', `${delivery.id} was not accepted: the database does not answer (${nameOfError(cause)})`)
-      void this.cancel(delivery).catch(() => undefined)
-      // If another relay owns the store by now, it may send the row.
-      const isUnsent = delivery.key === null && this.mayCall(active)
-      throw new RelayError(isUnsent ? 'store-down' : 'key-unknown', undefined, { cause })
-    }
-  }
-
-  /** The delivery with this key, in memory or while its row is being cancelled. */
-  findByKey(key: string): Active | undefined {
+  /** The delivery in memory with the hash of this Idempotency-Key. */
+  findByKey(key: string): Entry | undefined {
     return this.keys.get(key)
   }
 
-  /** Frees the key of a delivery when its lifetime is over, even if the delivery is still looked for. */
-  async freeKey(earlier: Delivery): Promise<void> {
-    const active = this.find(earlier.id) ?? this.toActive(earlier)
-    active.key = active.delivery.key = null
-    await this.options.journal.update(active.delivery)
+  /** Frees the Idempotency-Key of a delivery when its lifetime is over, even if the delivery is still looked for. @throws RelayError */
+  freeKey(earlier: Delivery): void {
+    this.step(this.find(earlier.id) ?? toEntry(earlier), { key: null })
   }
 
-  /** A delivery that has not ended, or whose end is not in the journal yet. */
-  get(id: string): Active | undefined {
+  /** A delivery that has not ended, or whose end is not in the file yet. */
+  get(id: string): Entry | undefined {
     return this.active.get(id)
   }
 
   /** As `get`; also a remembered unanswered delivery. */
-  find(id: string): Active | undefined {
+  find(id: string): Entry | undefined {
     return this.active.get(id) ?? this.unanswered.get(id)
   }
 
   /** The deliveries in memory. */
-  values(): IterableIterator<Active> {
+  values(): IterableIterator<Entry> {
     return this.active.values()
   }
 
-  /** Wraps a delivery without taking it into memory. */
-  toActive(delivery: Delivery, items?: readonly ParsedItem[]): Active {
-    const { key, deferred } = delivery
-    return { delivery, items, key, isDurable: this.isDurable && (key !== null || deferred) }
-  }
-
-  /** The content of a delivery. That of an active one stays in memory from now on. @throws the error of the database */
-  async itemsOf(active: Active): Promise<readonly ParsedItem[]> {
-    const { items, delivery: { id, results } } = active
+  /** The content of a delivery. That of an active one stays in memory from now on. @throws RelayError */
+  itemsOf(entry: Entry): readonly ParsedItem[] {
+    const { items, delivery: { id, results } } = entry
     if (items) return items
-    const stored = await this.options.journal.items(id) ?? results.map(() => new RelayError('internal', contentGone))
-    if (this.active.get(id) === active) active.items = stored
+    const stored = this.table.items(id) ?? results.map(() => new RelayError('internal', contentGone))
+    if (this.active.get(id) === entry) entry.items = stored
     return stored
   }
 
   /** The members of a digest that have not ended. */
-  membersOf({ flow: { members = [] } }: Pick<Delivery, 'flow'>): Active[] {
+  membersOf({ flow: { members = [] } }: Pick<Delivery, 'flow'>): Entry[] {
     return members.flatMap(({ id }) => {
-      const active = this.active.get(id)
-      return active && isUnfinished(active.delivery.state) ? [active] : []
+      const entry = this.active.get(id)
+      return entry && isUnfinished(entry.delivery.state) ? [entry] : []
     })
   }
 
-  /** Drops the content of a waiting delivery from memory, if the journal has it. */
-  shed(active: Active): void {
-    if (active.isDurable) active.items = undefined
+  /** Drops the content of a waiting delivery from memory, if the file has it. */
+  shed(entry: Entry): void {
+    if (entry.hasRow) entry.items = undefined
   }
 
   /**
-   * The other deliveries of a thread to the same chat, the oldest first. A delivery whose caller waits does not wait for the database, and
-   * gets none while it is away.
+   * The other deliveries of a thread to the same chat, the oldest first; none for a waiting caller while the file cannot be read.
    *
    * @param since the earliest acceptance, in milliseconds since the epoch
-   * @throws the error of the database, for a deferred delivery
+   * @throws RelayError for a deferred delivery
    */
-  async inThread({ delivery: { id, bot, target, deferred } }: Active, thread: string, since: number): Promise<Delivery[]> {
-    if (!deferred && (this.isStoreDown || !this.mayCall({ isDurable: true }))) return []
-    const known = await inThread(this.options.journal, thread, bot, target, since).catch((error: unknown) => {
+  inThread({ delivery: { id, bot, target, deferred } }: Entry, thread: string, since: number): Delivery[] {
+    try {
+      this.write()
+      return this.table.inThread(thread, bot, target, since).filter(each => each.id !== id)
+    } catch (error) {
       if (deferred) throw error
       return []
-    })
-    return known.filter(each => each.id !== id)
+    }
   }
 
   /** Notes how a delivery joins its thread. The next write saves it. */
-  link(sender: Active, thread: ThreadLink): void {
+  link(sender: Entry, thread: ThreadLink): void {
     const { delivery } = this.present(sender)
     this.change(delivery, { flow: { ...delivery.flow, thread } })
   }
 
-  /** Whether a delivery may be called now: a durable one only while this relay is certain to own the store. */
-  mayCall({ isDurable }: Pick<Active, 'isDurable'>): boolean {
-    return !isDurable || this.options.ownership.isFresh()
-  }
-
-  /**
-   * A platform message leaves. For a durable delivery, this resolves once that is in the journal.
-   *
-   * @throws RelayError `store-down` for a waiting caller, `stopping`
-   */
-  leave(active: Active, results: Results, leaving: Open): Promise<void> {
-    const { delivery } = active
-    this.change(delivery, leave(delivery, results, leaving))
-    return delivery.deferred ? this.save(active) : this.saveOnce(active)
+  /** A platform message leaves. For a durable delivery, this resolves once that survives a power cut. @throws RelayError */
+  async leave(entry: Entry, results: Results, leaving: Open): Promise<void> {
+    this.step(entry, leave(entry.delivery, results, leaving))
+    if (isDurable(entry.delivery)) await this.options.store.flushed()
   }
 
   /** Notes the start of a call to the platform. */
-  called({ delivery }: Active): EndCall {
+  called({ delivery }: Entry): EndCall {
     const { clock, observer } = this.options
     delivery.attempts++
     return noteCall(delivery.summary, clock, observer.called)
   }
 
   /** Notes the call that an earlier process may have been making: the row was written right before. */
-  cut({ delivery }: Active): void {
+  cut({ delivery }: Entry): void {
     if (delivery.state !== 'sending') return
     delivery.attempts++
     noteCut(delivery.summary, delivery.updatedAt)
   }
 
   /** The rest of a delivery cannot be sent for now. */
-  async postpone(active: Active, results: Results): Promise<void> {
-    const { delivery } = active
-    this.change(delivery, postpone(delivery, results))
-    await this.save(active)
+  postpone(entry: Entry, results: Results): void {
+    this.change(entry.delivery, postpone(entry.delivery, results))
+    this.note([entry])
   }
 
-  /** Makes an ended delivery active again. `saveOnce` writes the change. @returns the delivery in memory */
-  revive({ delivery, items }: Active, change: Change): Active {
-    this.unanswered.delete(delivery.id)
-    this.change(delivery, change)
-    return this.add(delivery, items)
+  /** Makes an ended delivery active again. @returns the delivery in memory. @throws RelayError; the delivery is then unchanged */
+  revive(ended: Entry, change: Change): Entry {
+    this.write()
+    this.step(ended, change)
+    this.unanswered.delete(ended.delivery.id)
+    return this.keep({ delivery: ended.delivery, items: ended.items, hasRow: true })
   }
 
-  /** Takes a revival back. The row may have been changed, so it is written again; until then the key stays taken. */
-  undo(active: Active, before: Delivery): void {
-    const { delivery, isDurable } = active
-    this.change(delivery, before)
-    if (delivery.state === 'unanswered') this.remember(active)
-    if (isDurable) void this.save(active).catch(() => undefined)
-    else this.forget(delivery.id)
+  /** Changes a delivery that waits or is to wait again, in the file first. @throws RelayError; nothing is changed then */
+  step({ delivery, hasRow }: Entry, change: Change): void {
+    const next = { ...delivery, ...change, updatedAt: this.options.clock.wall() }
+    if (hasRow) this.options.store.commit(writer => this.table.update(writer, next))
+    Object.assign(delivery, next)
   }
 
   /**
-   * Ends a delivery. Resolves once the end is in the journal, or after the time of a call; the write then goes on.
+   * Ends a delivery, and the members of a digest with it, in one commit.
    *
-   * @param rejection why the request was stopped; kept from the caller if an item may have arrived, or another relay may know more
+   * @param rejection why the request was stopped; kept from the caller if an item may have arrived
    */
-  async end(active: Active, results: Results, rejection?: RelayError): Promise<void> {
-    const { delivery } = active
-    const { clock, observer } = this.options
-    const isKnown = await this.writeEnd(active, results) || this.mayCall(active)
-    if (delivery.deferred) this.report(delivery)
-    observer.ended(delivery, clock.wall() - delivery.createdAt)
-    // An unsent result may be wrong after a change of owner: the other relay may have sent the message.
-    const isTrue = isKnown || delivery.results.every(mayHaveArrived)
-    this.notify(delivery.id, !isTrue ? new RelayError('key-unknown') : delivery.results.some(mayHaveArrived) ? undefined : rejection)
+  end(entry: Entry, results: Results, rejection?: RelayError): void {
+    const ended = this.conclude(entry, results)
+    for (const { delivery } of ended) this.report(delivery)
+    this.notify(entry.delivery.id, entry.delivery.results.some(mayHaveArrived) ? undefined : rejection)
+    for (const { delivery } of ended) this.notify(delivery.id)
   }
 
-  /** Logs the end of a deferred delivery: its answer has long been given. */
-  private report(delivery: Delivery): void {
-    const { id, state, target, attempts, flow } = delivery
-    const by = flow.digest ? `in digest ${flow.digest.id}` : `after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-    const line = `${id} deferred ${writeTarget(target)} ${state} ${by}`
-    const result = resultOf(delivery)
-    if (result?.success === false) this.options.logger.warn('%s', `${line}: ${result.error.logText}`)
-    else this.options.logger.info('%s', line)
-  }
-
-  /** Writes the end of a delivery, or a later correction of it. @returns whether it is written; otherwise it is written later */
-  private async writeEnd(active: Active, results: Results): Promise<boolean> {
-    const { delivery, items = [], isDurable } = active
-    // It stays in memory until the write.
-    if (isDurable) this.keep(active)
-    this.change(delivery, end(delivery, results))
-    this.keepFiles(active)
-    if (delivery.state === 'unanswered') this.remember(active)
-    else this.unanswered.delete(delivery.id)
-    if (delivery.flow.members) await this.endMembers(delivery)
-    if (isDurable) return this.saveInTime(active)
-    this.options.journal.record(delivery, items)
-    this.forget(delivery.id)
-    return true
-  }
-
-  /** Notifies the callers that wait for the end of a delivery. */
-  private notify(id: string, rejection?: RelayError): void {
-    for (const onEnd of this.waiters.get(id) ?? []) onEnd(rejection)
-    this.waiters.delete(id)
-  }
-
-  /**
-   * Ends the members of a digest like the digest itself. Their ends are written first: a restart in between finds the other members by the
-   * digest, which has not ended in the journal. Members that ended unanswered with it end again when the digest is corrected.
-   */
-  private async endMembers({ id: digest, results: [result], flow: { members = [] } }: Delivery): Promise<void> {
-    const outcome = outcomeOf(result)
-    const hasLeft = mayHaveArrived(result)
-    await Promise.all(members.map(async ({ id, shown }) => {
-      const active = this.find(id)
-      if (!active) return
-      const { delivery } = active
-      const { digest: share, ...flow } = delivery.flow
-      const isToEndAgain = delivery.state === 'unanswered' && share?.id === digest && outcome !== 'unanswered'
-      if (!isUnfinished(delivery.state) && !isToEndAgain) return
-      // A member that never left can be sent again by itself, so it keeps no digest.
-      this.change(delivery, { flow: { ...flow, ...hasLeft && { digest: { id: digest, count: members.length, shown } } } })
-      await this.end(active, delivery.results.map(() => result))
-    }))
-  }
-
-  /** Writes a delivery. @returns whether that succeeded within the time of a call; otherwise it is written later */
-  private async saveInTime(active: Active): Promise<boolean> {
-    const { clock, policy: { timeout }, stop } = this.options
-    const saved = this.save(active).then(() => true, () => false)
-    const isSaved = await inTime(clock, saved, timeout, stop)
-    // A stop leaves it a last moment.
-    return isSaved ?? (stop.aborted && await inTime(clock, saved, lastWriteTime) === true)
+  /** Corrects a delivery after its send has ended: a platform message was found, or its success was answered late. */
+  correct(sender: Entry, indices: readonly number[], sent: Sent): void {
+    const entry = this.present(sender)
+    const { delivery } = entry
+    if (indices.every(index => delivery.results[index]?.success)) return
+    const results = withSent(delivery.results, indices, sent)
+    if (isUnfinished(delivery.state)) this.change(delivery, { results })
+    else this.conclude(entry, results).slice(1).forEach(({ delivery }) => this.report(delivery))
   }
 
   /** Records a request that did not enter a queue, with the reason. */
   reject(delivery: Delivery, items: readonly ParsedItem[], error: RelayError): void {
-    void this.end({ delivery, items, key: null, isDurable: false }, failRest(delivery, error))
+    this.end({ delivery, items, hasRow: false }, failRest(delivery, error))
   }
 
-  /**
-   * Removes a waiting delivery and frees its key.
-   *
-   * @throws RelayError `store-down`: it is not sent any more, and its row is removed once the database answers
-   */
-  async withdraw(delivery: Delivery): Promise<void> {
-    const { id, key } = delivery
-    this.active.delete(id)
-    try {
-      await this.options.journal.cancel(id)
-    } catch (cause) {
-      void this.cancel(delivery).catch(() => undefined)
-      throw new RelayError('store-down', undefined, { cause })
-    }
-    this.keys.delete(key)
+  /** Removes a waiting delivery and frees its Idempotency-Key. @throws RelayError; nothing is changed then */
+  withdraw({ id }: Delivery): void {
+    this.options.store.commit(writer => this.table.remove(writer, id))
+    this.forget(id)
     this.notify(id, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
-  }
-
-  /** Corrects a delivery after its send has ended: a platform message was found, or its success was answered late. */
-  async correct(sender: Active, indices: readonly number[], sent: Sent): Promise<void> {
-    const active = this.present(sender)
-    const { delivery } = active
-    // Its record is rewritten, so it needs the content.
-    if (!active.isDurable) active.items ??= await this.options.journal.items(delivery.id).catch(() => undefined)
-    if (indices.every(index => delivery.results[index]?.success)) return
-    const results = withSent(delivery.results, indices, sent)
-    if (isUnfinished(delivery.state)) this.change(delivery, { results })
-    else await this.writeEnd(active, results)
   }
 
   /**
@@ -334,7 +231,7 @@ export class Deliveries {
    * @param limit milliseconds after which the present state is returned
    * @throws RelayError why the request was stopped
    */
-  async ended({ delivery }: Active, limit?: number, gone?: AbortSignal): Promise<Delivery> {
+  async ended({ delivery }: Entry, limit?: number, gone?: AbortSignal): Promise<Delivery> {
     const { clock, stop } = this.options
     const { id, state } = delivery
     if (!isUnfinished(state)) return delivery
@@ -343,17 +240,15 @@ export class Deliveries {
       if (rejection) throw rejection
       return delivery
     })
-    const isInTime = limit === undefined || await inTime(clock, end, limit, stop, ...gone ? [gone] : [])
-    // An end is returned only once it is in the journal.
-    return isInTime || !isUnfinished(delivery.state) ? end : delivery
+    return limit === undefined ? end : await inTime(clock, end, limit, stop, ...gone ? [gone] : []) ?? delivery
   }
 
   /** Remembers an unanswered delivery for look-ups. */
-  remember(active: Active): void {
+  remember(entry: Entry): void {
     const { unanswered } = this
-    // The journal has the content, and there may be thousands.
-    active.items = undefined
-    unanswered.set(active.delivery.id, active)
+    // The file has the content, and there may be thousands.
+    this.shed(entry)
+    unanswered.set(entry.delivery.id, entry)
     const [oldest] = unanswered.keys()
     if (unanswered.size > mostUnanswered && oldest !== undefined) unanswered.delete(oldest)
   }
@@ -365,109 +260,155 @@ export class Deliveries {
     }
   }
 
-  /** Waits a short time for the present write of a delivery. */
-  async written(id: string): Promise<void> {
-    const { clock, stop } = this.options
-    const writing = this.writing.get(id)
-    if (writing) await inTime(clock, writing.catch(() => undefined), retryDelay, stop)
-  }
-
-  /** Waits a short time for all present writes. */
-  async finish(): Promise<void> {
-    const { clock, journal } = this.options
-    const written = Promise.all([...this.writing.values(), journal.flush()]).catch(() => undefined)
-    await inTime(clock, written, lastWriteTime)
-  }
-
-  /**
-   * Writes a durable delivery, however long the database is away. Changes made meanwhile are included.
-   *
-   * @throws NotOwner, or RelayError `stopping` if the stop came first
-   */
-  async save(active: Active): Promise<void> {
-    const { delivery, isDurable } = active
-    if (!isDurable) return
-    const { id, flow: { members = [] } } = delivery
-    const before = this.writing.get(id)?.catch(() => undefined)
-    // The members of a digest are written before it: after a kill in between, the next process finds them by the digest.
-    const others = members.flatMap(member => this.writing.get(member.id) ?? [])
-    const write = (): Promise<void> => this.untilWritten(() => this.options.journal.update(delivery))
-    const saved = before || others.length > 0 ? Promise.all([before, ...others]).then(write) : write()
-    this.writing.set(id, saved)
-    const done = (): void => {
-      if (this.writing.get(id) !== saved) return
-      this.writing.delete(id)
-      if (!isUnfinished(delivery.state)) this.forget(id)
-    }
-    // A write that failed at the end of the term is not repeated.
-    saved.then(done, () => undefined)
-    await saved
-  }
-
-  /** Writes a durable delivery, without repeating a failed write. @throws RelayError `store-down` */
-  async saveOnce({ delivery, isDurable }: Active): Promise<void> {
-    if (isDurable) await orStoreDown(this.options.journal.update(delivery))
-  }
-
-  /** Repeats a write until it succeeds. @throws NotOwner, or RelayError `stopping` if the stop came first */
-  private async untilWritten(write: () => Promise<void>): Promise<void> {
-    const { clock, logger, stop } = this.options
-    for (;;) {
-      try {
-        await write()
-        if (this.isStoreDown) logger.info('the database answers again')
-        this.isStoreDown = false
-        return
-      } catch (error) {
-        if (error instanceof NotOwner) throw error
-        if (!this.isStoreDown) logger.warn('%s', `the database does not answer, deliveries wait for it: ${nameOfError(error)}`)
-        this.isStoreDown = true
-      }
-      await pause(clock, retryDelay, stop)
-      if (stop.aborted) throw new RelayError('stopping')
-    }
-  }
-
-  /**
-   * Cancels a row that may be there, however long the database is away. Until then its key stays taken.
-   *
-   * @throws NotOwner, or RelayError `stopping` if the stop came first
-   */
-  async cancel({ id, key }: Delivery): Promise<void> {
-    this.active.delete(id)
-    await this.untilWritten(() => this.options.journal.cancel(id))
-    this.keys.delete(key)
-  }
-
-  private keep(active: Active): Active {
-    const { id, key } = active.delivery
-    this.active.set(id, active)
-    if (key !== null) this.keys.set(key, active)
-    return active
+  /** Writes what has happened and is not in the file yet. @throws RelayError */
+  write(): void {
+    this.writeAll([...this.unwritten.values()])
   }
 
   /** Takes a delivery out of memory. */
   forget(id: string): void {
-    const { key = null } = this.active.get(id) ?? {}
+    const { delivery: { requestKey = '' } = {} } = this.active.get(id) ?? {}
     this.active.delete(id)
-    this.keys.delete(key)
+    this.unwritten.delete(id)
+    if (this.keys.get(requestKey)?.delivery.id === id) this.keys.delete(requestKey)
   }
 
-  /** The present object of a delivery, which may have been read from the journal again. */
-  private present(sender: Active): Active {
+  /** Changes a delivery in memory only. The next write saves it. */
+  change(delivery: Delivery, change: Change): void {
+    Object.assign(delivery, change, { updatedAt: this.options.clock.wall() })
+  }
+
+  /** Stops writing behind, after a last write. */
+  close(): void {
+    this.cancelWrite?.()
+    // Nothing is written behind any more.
+    this.cancelWrite = () => undefined
+    this.tryToWrite()
+  }
+
+  private conclude(entry: Entry, results: Results): Entry[] {
+    const { delivery } = entry
+    this.change(delivery, end(delivery, results))
+    const ended = [entry, ...this.concludeMembers(delivery)]
+    for (const each of ended) {
+      if (each.delivery.state !== 'unanswered') this.unanswered.delete(each.delivery.id)
+      this.keepFiles(each)
+    }
+    this.note(ended)
+    for (const each of ended) if (each.delivery.state === 'unanswered') this.remember(each)
+    return ended
+  }
+
+  /** The members of a digest end like it. Those that ended unanswered with it end again when it is corrected. */
+  private concludeMembers({ id: digest, results: [result], flow: { members = [] } }: Delivery): Entry[] {
+    const outcome = outcomeOf(result)
+    const hasLeft = mayHaveArrived(result)
+    return members.flatMap(({ id, shown }) => {
+      const entry = this.find(id)
+      if (!entry) return []
+      const { delivery } = entry
+      const { digest: share, ...flow } = delivery.flow
+      const isToEndAgain = delivery.state === 'unanswered' && share?.id === digest && outcome !== 'unanswered'
+      if (!isUnfinished(delivery.state) && !isToEndAgain) return []
+      // A member that never left can be sent again by itself, so it keeps no digest.
+      this.change(delivery, { flow: { ...flow, ...hasLeft && { digest: { id: digest, count: members.length, shown } } } })
+      this.change(delivery, end(delivery, delivery.results.map(() => result)))
+      return [entry]
+    })
+  }
+
+  /** Logs the end of a deferred delivery, whose answer has long been given, and tells the observer. */
+  private report(delivery: Delivery): void {
+    const { clock, logger, observer } = this.options
+    const { id, state, target, attempts, flow, deferred, createdAt } = delivery
+    observer.ended(delivery, clock.wall() - createdAt)
+    if (!deferred) return
+    const by = flow.digest ? `in digest ${flow.digest.id}` : `after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
+    const line = `${id} deferred ${writeTarget(target)} ${state} ${by}`
+    const result = resultOf(delivery)
+    if (result?.success === false) logger.warn('%s', `${line}: ${result.error.logText}`)
+    else logger.info('%s', line)
+  }
+
+  /** Notifies the callers that wait for the end of a delivery. */
+  private notify(id: string, rejection?: RelayError): void {
+    for (const onEnd of this.waiters.get(id) ?? []) onEnd(rejection)
+    this.waiters.delete(id)
+  }
+
+  /** Writes what has happened: at once where the file has a row, and a little later the record of a plain message. */
+  note(entries: readonly Entry[]): void {
+    const { unwritten } = this
+    for (const entry of entries) unwritten.set(entry.delivery.id, entry)
+    if (entries.some(({ hasRow }) => hasRow)) this.tryToWrite(entries)
+    const [oldest] = unwritten.size > mostRecords ? [...unwritten.values()].filter(({ hasRow }) => !hasRow) : []
+    if (oldest) this.forget(oldest.delivery.id)
+    this.writeLater(writeInterval)
+  }
+
+  private writeLater(ms: number): void {
+    if (this.unwritten.size === 0) return
+    this.cancelWrite ??= this.options.clock.after(this.isFailing ? retryDelay : ms, () => {
+      this.cancelWrite = undefined
+      this.tryToWrite([...this.unwritten.values()].slice(0, chunk))
+      this.writeLater(0)
+    })
+  }
+
+  /** As `write`; what the file does not take stays in memory. */
+  tryToWrite(entries: readonly Entry[] = [...this.unwritten.values()]): void {
+    const { logger, stop } = this.options
+    try {
+      this.writeAll(entries)
+      if (this.isFailing) logger.info('what has happened is written again')
+      this.isFailing = false
+    } catch (error) {
+      if (!this.isFailing && !stop.aborted) logger.warn('%s', `what has happened cannot be written, and is kept in memory: ${RelayError.from(error).logText}`)
+      this.isFailing = true
+    }
+  }
+
+  /** Writes entries in one commit. */
+  private writeAll(entries: readonly Entry[]): void {
+    if (entries.length === 0) return
+    this.options.store.commit(writer => {
+      for (const { delivery, items = [], hasRow } of entries) {
+        if (hasRow) this.table.update(writer, delivery)
+        else this.table.insert(writer, delivery, items)
+      }
+    })
+    for (const entry of entries) {
+      const { id, state } = entry.delivery
+      entry.hasRow = true
+      this.unwritten.delete(id)
+      if (isUnfinished(state)) continue
+      this.forget(id)
+      this.shed(entry)
+    }
+  }
+
+  private keep(entry: Entry): Entry {
+    const { id, key } = entry.delivery
+    this.active.set(id, entry)
+    if (key !== null) this.keys.set(key, entry)
+    return entry
+  }
+
+  /** The present object of a delivery, which may have been read from the file again. */
+  private present(sender: Entry): Entry {
     return this.find(sender.delivery.id) ?? sender
   }
 
-  /** Changes a delivery. The next write saves it. */
-  change(delivery: Delivery, change: Change): void {
-    Object.assign(delivery, change)
-    delivery.updatedAt = this.options.clock.wall()
-  }
-
-  /** Keeps the uploaded files of a delivery that can be sent again. */
-  private keepFiles(active: Active): void {
+  /** Keeps the uploaded files of a delivery that can be sent again; nothing needs the content of any other. */
+  private keepFiles(entry: Entry): void {
     const { recordContent, clock, retention } = this.options
-    const isKept = keepsContent(active.delivery.state, recordContent)
-    if (isKept) void this.itemsOf(active).then(items => this.keepUploads(items, clock.wall() + retention)).catch(() => undefined)
+    const { items } = entry
+    if (!keepsContent(entry.delivery.state, recordContent)) entry.items = undefined
+    else void Promise.resolve().then(() => this.keepUploads(items ?? this.itemsOf(entry), clock.wall() + retention)).catch(() => undefined)
   }
+}
+
+/** Wraps a delivery from the file without taking it into memory. */
+export function toEntry(delivery: Delivery, items?: readonly ParsedItem[]): Entry {
+  return { delivery, items, hasRow: true }
 }

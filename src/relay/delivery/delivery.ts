@@ -1,4 +1,4 @@
-import { RelayError, type Outcome } from '../../errors'
+import { RelayError, type ErrorCode, type Outcome } from '../../errors'
 import type { CauseId } from '../../message/causes'
 import type { MessageRequest, Target } from '../../message/model'
 import { SendError } from '../../platform/port'
@@ -225,11 +225,13 @@ export function resultOf({ results }: Pick<Delivery, 'results'>): ItemResult | u
   return { success: false, error: worst.error.with({ message: `${worst.error.message} (the other parts of the message were sent)` }) }
 }
 
-/** Whether an item failed for a reason that passes: the bot is offline, the chat is closed for a while, or the relay stops. */
+const passing: ReadonlySet<ErrorCode> = new Set(['unsent', 'stopping', 'store-down', 'storage-full'])
+
+/** Whether an item failed for a reason that passes: the bot is offline, the chat is closed for a while, the relay stops or cannot write. */
 export function isPassing(result: ItemResult | undefined): boolean {
   if (result === undefined || result.success) return false
   const { code } = result.error
-  return code === 'unsent' || code === 'stopping' || failureOf(result)?.about === 'chat-closed'
+  return passing.has(code) || failureOf(result)?.about === 'chat-closed'
 }
 
 /** The failure of the platform that a result has; `undefined` for any other result. */
@@ -274,6 +276,11 @@ export function isText({ mode, summary: { items } }: Pick<Delivery, 'mode' | 'su
 export function digestOf(delivery: Pick<Delivery, 'flow' | 'mode' | 'summary'>): number | undefined {
   const { urgent, policy } = delivery.flow
   return policy?.digest && !urgent && isText(delivery) ? policy.digest : undefined
+}
+
+/** Whether each step of a delivery must be in the file before the next one: it has an Idempotency-Key, or no caller waits for it. */
+export function isDurable({ key, deferred }: Pick<Delivery, 'key' | 'deferred'>): boolean {
+  return key !== null || deferred
 }
 
 /** Whether a deferred delivery has expired. */

@@ -2,6 +2,9 @@ import { languages } from '../../lib/language'
 import { isBoolean, isString, isTime, isWhole, listOf, objectOf, oneOf, optional } from '../../lib/shape'
 import { threadModes, threadPhases, type Address, type Policy, type Quiet, type Route, type Target, type ThreadMode, type ThreadPhase } from '../../message/model'
 
+/** Why a delivery waits although its chat is open, and until when, in milliseconds since the epoch. */
+export interface Deferral { kind: 'scheduled' | 'quiet' | 'digest', until: number }
+
 /** When and how a delivery leaves, given by its request and the name of its target. Times are in milliseconds since the epoch. */
 export interface Flow {
   /** Whether it skips digests and quiet hours. */

@@ -2,8 +2,8 @@ import { v7 as uuid, validate as isUuid } from 'uuid'
 import { RelayError } from '../../errors'
 import type { ParsedItem } from '../../message/model'
 import type { Deliveries } from './deliveries'
-import { unfinished, type Delivery, type State } from './delivery'
-import { cutList, matches, orStoreDown, type Filter, type Journal, type ListFilter } from '../journal'
+import { isUnfinished, type Delivery, type State } from './delivery'
+import { cutList, matches, type Filter, type ListFilter } from './filter'
 
 /** The numbers of deliveries by their end. */
 export type Counts = Record<typeof endStates[number], number>
@@ -12,42 +12,41 @@ const endStates = ['sent', 'failed', 'unanswered', 'expired'] as const
 /** How many records are read before other work gets a turn. */
 const pageSize = 200
 
-/** All deliveries, in memory and in the journal. */
+/** All deliveries, in memory and in the file. Its methods throw a RelayError `store-down` while the file cannot be read. */
 export class History {
-  constructor(private readonly deliveries: Deliveries, private readonly journal: Journal) {}
+  constructor(private readonly deliveries: Deliveries) {}
 
-  /** @throws RelayError `not-found`, `store-down` */
-  async get(id: string): Promise<Delivery> {
-    const delivery = isUuid(id) ? this.deliveries.get(id)?.delivery ?? await orStoreDown(this.journal.find(id)) : undefined
+  /** @throws RelayError `not-found` */
+  get(id: string): Delivery {
+    const { deliveries } = this
+    const delivery = isUuid(id) ? deliveries.get(id)?.delivery ?? deliveries.table.find(id) : undefined
     if (!delivery) throw new RelayError('not-found')
     return delivery
   }
 
-  /** Lists deliveries in the order of the filter. Active ones are taken from memory. */
+  /** Lists deliveries in the order of the filter. */
   async list(filter: ListFilter): Promise<Delivery[]> {
-    // Memory first: a delivery that ends meanwhile is then in one of the two.
-    const active = [...this.deliveries.values()].map(({ delivery }) => delivery)
-    const stored = await orStoreDown(this.journal.list(filter))
-    const ids = new Set(active.map(({ id }) => id))
-    const merged = [...stored.filter(({ id }) => !ids.has(id)), ...active.filter(delivery => matches(delivery, filter))]
-    return cutList(merged, filter)
+    const { deliveries } = this
+    deliveries.tryToWrite()
+    // These may be written meanwhile.
+    const unstored = this.unstored(filter)
+    const ids = new Set(unstored.map(({ id }) => id))
+    const stored = (await deliveries.table.list(filter)).filter(({ id }) => !ids.has(id))
+    const present = stored.map(delivery => deliveries.get(delivery.id)?.delivery ?? delivery)
+    return cutList([...present.filter(delivery => matches(delivery, filter)), ...unstored], filter)
   }
 
-  /**
-   * The content of a delivery.
-   *
-   * @throws RelayError `not-found`, also if the content is not kept; `store-down`
-   */
-  async items(id: string): Promise<readonly ParsedItem[]> {
-    const { id: found } = await this.get(id)
-    const items = this.deliveries.get(found)?.items ?? await orStoreDown(this.journal.items(found))
+  /** The content of a delivery. @throws RelayError `not-found`, also if the content is not kept */
+  items(id: string): readonly ParsedItem[] {
+    const { id: found } = this.get(id)
+    const items = this.deliveries.get(found)?.items ?? this.deliveries.table.items(found)
     if (!items) throw new RelayError('not-found', 'the content of this delivery was not kept: see the setting recordContent')
     return items
   }
 
   /** The deliveries among these whose content is kept. */
-  async withContent(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    return new Set([...ids.filter(id => this.deliveries.get(id)), ...await orStoreDown(this.journal.withContent(ids))])
+  withContent(ids: readonly string[]): ReadonlySet<string> {
+    return new Set([...ids.filter(id => this.deliveries.get(id)), ...this.deliveries.table.withContent(ids)])
   }
 
   /**
@@ -57,35 +56,33 @@ export class History {
    * @param edges ascending times in milliseconds since the epoch; a span lies between two of them
    * @returns the ends of the deliveries accepted in each span, and the number of all deliveries in each state
    */
-  async counts(filter: Filter, edges: readonly number[]): Promise<{ spans: Counts[], states: Record<State, number> }> {
-    const { since = 0, until = Infinity, targets } = filter
+  async counts(
+    { states: wanted, ...filter }: Filter, edges: readonly number[],
+  ): Promise<{ spans: Counts[], states: Record<State, number> }> {
+    const { since = 0, until = Infinity } = filter
     const states = { queued: 0, sending: 0, sent: 0, failed: 0, unanswered: 0, expired: 0 }
     const spans = edges.slice(1).map(() => ({ sent: 0, failed: 0, unanswered: 0, expired: 0 }))
-    if (filter.states?.length === 0) return { spans, states }
-    const add = (state: State, count: number, span: Counts | undefined): void => {
-      states[state] += count
-      const ended = endStates.find(each => each === state)
-      if (span && ended) span[ended] += count
-    }
-    // No column has the platform.
-    if (targets?.some(({ platform }) => platform !== undefined)) {
-      for await (const { state, createdAt } of this.all({ ...filter, states: [...unfinished, ...endStates] })) {
-        add(state, 1, spans[edges.findLastIndex(edge => edge <= createdAt)])
-      }
-      return { spans, states }
-    }
-    // Unended deliveries are in memory.
-    for (const { delivery } of this.deliveries.values()) {
-      if (matches(delivery, { ...filter, states: unfinished })) states[delivery.state]++
-    }
+    if (wanted?.length === 0) return { spans, states }
+    this.deliveries.tryToWrite()
+    for (const { state } of this.unstored(filter)) states[state]++
     const bounds = [0, ...edges, Infinity]
     for (const [index, bound] of bounds.entries()) {
-      const span = { since: Math.max(bound, since), until: Math.min(bounds[index + 1] ?? 0, until) }
-      if (span.since >= span.until) continue
-      const counts = await orStoreDown(this.journal.count({ ...filter, ...span, states: endStates }))
-      for (const [state, count] of counts) add(state, count, spans[index - 1])
+      const range = { since: Math.max(bound, since), until: Math.min(bounds[index + 1] ?? 0, until) }
+      if (range.since >= range.until) continue
+      for (const [state, count] of await this.deliveries.table.count({ ...filter, ...range })) {
+        states[state] += count
+        const ended = endStates.find(each => each === state)
+        const span = spans[index - 1]
+        if (span && ended) span[ended] += count
+      }
     }
     return { spans, states }
+  }
+
+  /** The deliveries that have no row yet: messages of waiting callers. */
+  private unstored(filter: Filter): Delivery[] {
+    const plain = [...this.deliveries.values()].filter(({ hasRow }) => !hasRow).map(({ delivery }) => delivery)
+    return plain.filter(delivery => isUnfinished(delivery.state) && matches(delivery, filter))
   }
 
   /** All deliveries of a filter, the newest first. */

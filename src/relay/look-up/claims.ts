@@ -4,9 +4,9 @@ import { SendError, type Account, type HistoryPage, type Message, type Receipt, 
 import type { Clock } from '../clock'
 import { isRepeatable, type MessageKind } from '../send/compose'
 import type { Delivery, Open, Results } from '../delivery/delivery'
-import type { Journal } from '../journal'
+import type { DeliveriesTable } from '../delivery/deliveries-table'
 import type { Limits } from '../queue/limits'
-import type { LookUp, RelayOptions } from '../options'
+import type { LookUp, RunningOptions } from '../options'
 
 /** A call for a platform message whose ID is not known yet. */
 export interface OpenCall {
@@ -96,7 +96,7 @@ export class Chats {
   /**
    * The platform accepted a message. The ID in its answer overrides that of a look-up.
    *
-   * @param isKept whether to keep the answer, because the next term may not find it in the journal
+   * @param isKept whether to keep the answer, because the next relay may not find it in the file
    */
   answered(chat: string, name: string, receipt: Receipt, isKept = false): void {
     const call = this.find(chat, name)
@@ -109,7 +109,7 @@ export class Chats {
     if (receipt.messageIds.length > 0 && !isKept) this.drop(chat, name)
   }
 
-  /** The end of a delivery is in the journal: drops its calls with known IDs. */
+  /** The end of a delivery is in the file: drops its calls with known IDs. */
   written(chat: string, id: string, results: Results): void {
     for (const [index, result] of results.entries()) {
       const name = nameOf(id, [index])
@@ -216,7 +216,7 @@ export function nameOf(id: string, indices: readonly number[]): string {
 
 /** How many messages of the history are asked for: first as many as usually suffice, then more if these do not reach back far enough. */
 const depths = [50, 500]
-/** How many earlier deliveries of a chat are read from the journal: as many as the history can show, and as many failures. */
+/** How many earlier deliveries of a chat are read from the file: as many as the history can show, and as many failures. */
 const mostLearned = 1_000
 
 /** A platform message to look for. */
@@ -246,9 +246,9 @@ export interface Finding {
 
 /** Asks platforms whether messages without an answer have arrived. */
 export class LookUps {
-  private readonly learned = new Map<string, Promise<void>>()
+  private readonly learned = new Set<string>()
 
-  constructor(private readonly context: RelayOptions & { chats: Chats, limits: Limits, journal: Journal }) {}
+  constructor(private readonly context: RunningOptions & { chats: Chats, limits: Limits, table: DeliveriesTable }) {}
 
   /** Checks the platform's reports, then its history, once. A message that is found is claimed. */
   async look(wanted: Wanted): Promise<Finding> {
@@ -273,7 +273,7 @@ export class LookUps {
   private async search(wanted: Wanted): Promise<Verdict> {
     const { chats } = this.context
     const { account, target, message, chat, call } = wanted
-    await this.learn(account, target, chat)
+    this.learn(account, target, chat)
     let last = chats.judge(chat, call, message.reports?.() ?? [])
     for (const depth of depths) {
       if (last.kind === 'found' || (last.kind === 'absent' && last.isAnchored)) break
@@ -302,16 +302,13 @@ export class LookUps {
     return typeof asked === 'boolean' ? asked : asked[platform] ?? usual
   }
 
-  /** Reads once what earlier processes and terms have sent into a chat. */
-  private learn({ sid }: Account, target: Target, chat: string): Promise<void> {
-    const { chats, journal } = this.context
-    if (!journal.isDurable) return Promise.resolve()
-    const known = this.learned.get(chat)
-    if (known) return known
-    const learned = journal.list({ bot: sid, targets: [target], limit: mostLearned }).then(sent => chats.learn(chat, sent))
-    this.learned.set(chat, learned)
-    learned.catch(() => this.learned.delete(chat))
-    return learned
+  /** Reads once what earlier processes have sent into a chat. @throws RelayError */
+  private learn({ sid }: Account, target: Target, chat: string): void {
+    const { chats, store, table } = this.context
+    // Without a store, only what this process has sent is known.
+    if (this.learned.has(chat) || store.failure) return
+    chats.learn(chat, table.lastTo(sid, target, mostLearned))
+    this.learned.add(chat)
   }
 }
 

@@ -2,8 +2,8 @@ import { RelayError } from '../../errors'
 import { toSent } from '../send/attempt'
 import { nameOf } from './claims'
 import { every, inTime } from '../clock'
-import type { Active } from '../delivery/deliveries'
-import { again, isOverdue, type Change, type Delivery } from '../delivery/delivery'
+import type { Entry } from '../delivery/deliveries'
+import { again, isOverdue, isUnfinished, type Change, type Delivery } from '../delivery/delivery'
 import { queueOf } from '../queue/queue'
 import type { EntryContext, Waiting } from '../queue/queues'
 import { openMessage } from '../send/send'
@@ -20,7 +20,7 @@ const tickInterval = 1_000
 /** Looks up unanswered deliveries again, also without a waiting caller: after one and five minutes, and once they have settled. */
 export class Recheck {
   /** When look-ups are due, on the monotonic clock. */
-  private readonly due = new WeakMap<Active, number[]>()
+  private readonly due = new WeakMap<Entry, number[]>()
   /** The bots whose platforms are being asked. A silent one does not block the others. */
   private readonly asked = new Set<string>()
   readonly end: () => void
@@ -40,14 +40,14 @@ export class Recheck {
    *
    * @returns whether the messages that are still open may be sent again
    */
-  async look(active: Active): Promise<boolean> {
+  async look(entry: Entry): Promise<boolean> {
     const { clock, policy: { timeout }, stop } = this.context
-    return await inTime(clock, this.ask(active), timeout, stop) ?? false
+    return await inTime(clock, this.ask(entry), timeout, stop) ?? false
   }
 
-  private async ask(active: Active): Promise<boolean> {
+  private async ask(entry: Entry): Promise<boolean> {
     const { clock, port, chats, lookUps, deliveries } = this.context
-    const { delivery } = active
+    const { delivery } = entry
     const account = port.find(delivery.bot)
     // Members of a digest are looked up by the digest.
     if (!account?.isOnline || delivery.flow.digest) return false
@@ -56,11 +56,11 @@ export class Recheck {
     for (const open of delivery.open) {
       const name = nameOf(delivery.id, open.indices)
       const call = chats.restore(chat, name, open)
-      const wanted = { account, target: delivery.target, chat, call, ...await openMessage(this.context, active, open, account) }
+      const wanted = { account, target: delivery.target, chat, call, ...await openMessage(this.context, entry, open, account) }
       const finding = await lookUps.look(wanted)
       if (finding.kind === 'found') {
-        await recallReplaced(this.context, active, account, open.indices)
-        await deliveries.correct(active, open.indices, toSent(finding, open.likeness))
+        await recallReplaced(this.context, entry, account, open.indices)
+        deliveries.correct(entry, open.indices, toSent(finding, open.likeness))
       } else mayRepeat &&= finding.repeatableUntil > clock.now()
     }
     return mayRepeat
@@ -68,66 +68,50 @@ export class Recheck {
 
   private lookAtDue(): void {
     const { clock, deliveries } = this.context
-    for (const active of deliveries.unanswered.values()) {
-      const { bot } = active.delivery
-      const due = this.due.get(active) ?? this.plan(active)
-      this.due.set(active, due)
+    for (const entry of deliveries.unanswered.values()) {
+      const { bot } = entry.delivery
+      const due = this.due.get(entry) ?? this.plan(entry)
+      this.due.set(entry, due)
       const [next] = due
       if (next === undefined || next > clock.now() || this.asked.has(bot)) continue
       due.shift()
       this.asked.add(bot)
-      void this.lookAgain(active, due)
+      void this.lookAgain(entry, due)
         .catch(() => due.unshift(clock.now() + offlineDelay))
         .finally(() => this.asked.delete(bot))
     }
   }
 
-  private plan({ delivery }: Active): number[] {
+  private plan({ delivery }: Entry): number[] {
     const now = this.context.clock.now()
     return [...looks, this.settling(delivery) + margin].map(time => now + time).sort((a, b) => a - b)
   }
 
-  private async lookAgain(active: Active, due: number[]): Promise<void> {
+  private async lookAgain(entry: Entry, due: number[]): Promise<void> {
     const { clock, port, deliveries, limits, policy, stop } = this.context
-    const { delivery } = active
+    const { delivery } = entry
     const canAsk = port.find(delivery.bot)?.isOnline && limits.rest(queueOf(delivery)) === 0
-    // An unanswered delivery in memory is one whose end is still being written.
+    // An unanswered delivery in memory is one whose end is not written yet.
     if (!canAsk || deliveries.get(delivery.id)) throw new RelayError('unsent')
-    const mayRepeat = await this.look(active)
+    const mayRepeat = await this.look(entry)
     const calls = Math.max(0, ...delivery.open.map(({ calls }) => calls))
     if (!mayRepeat || delivery.state !== 'unanswered' || stop.aborted) return
     if (!delivery.deferred || calls > policy.retries || isOverdue(delivery, clock.wall())) return
     due.length = 0
     // A deferred delivery joins its queue again, at its old place.
-    await requeue(this.context, active, again(delivery, delivery.seq, false), { isAccepted: true })
+    requeue(this.context, entry, again(delivery, delivery.seq, false), { isAccepted: true })
   }
-}
-
-/** The error for a delivery whose row is out of date. */
-export function isChanging(): RelayError {
-  return new RelayError('conflict', 'this delivery is changing: try again later')
 }
 
 /**
- * Queues an ended delivery again. It leaves from its queue once the change is in the journal.
+ * Queues an ended delivery again.
  *
- * @throws RelayError `conflict`, `store-down`, or the refusal of its queue; the delivery is then unchanged
+ * @throws RelayError `conflict`, `store-down`, `storage-full`, or the refusal of its queue; the delivery is then unchanged
  */
-export async function requeue(
-  { deliveries, queues }: EntryContext, ended: Active, change: Change, waiting: Waiting,
-): Promise<Active> {
-  const before = { ...ended.delivery }
-  // Until its end is in the journal, it cannot start anew.
-  if (deliveries.get(before.id)) throw isChanging()
-  const active = deliveries.revive(ended, change)
-  try {
-    queues.enter(active, waiting)
-    await deliveries.saveOnce(active)
-  } catch (error) {
-    queues.giveUp(active.delivery)
-    deliveries.undo(active, before)
-    throw error
-  }
-  queues.saved(active)
-  return active
+export function requeue({ deliveries, queues }: EntryContext, ended: Entry, change: Change, waiting: Waiting): Entry {
+  if (isUnfinished(ended.delivery.state)) throw new RelayError('conflict', 'this delivery is under way again')
+  queues.demandRoom({ ...ended.delivery, ...change }, waiting)
+  const entry = deliveries.revive(ended, change)
+  queues.enter(entry, waiting)
+  return entry
 }

@@ -2,7 +2,7 @@ import { v7 as uuid } from 'uuid'
 import type { Item, MentionItem } from '../../message/model'
 import type { Account } from '../../platform/port'
 import { longestText } from '../send/compose'
-import type { Active, Deliveries } from '../delivery/deliveries'
+import type { Entry, Deliveries } from '../delivery/deliveries'
 import { createDelivery, isText, type Delivery } from '../delivery/delivery'
 import type { DigestMember } from '../delivery/flow'
 import type { Delay, RelayOptions } from '../options'
@@ -24,21 +24,21 @@ export function joins(delivery: Delivery, delay: Delay | undefined): boolean {
 }
 
 /**
- * Makes a digest of several deliveries. The journal has it, with the list of its members, before it leaves.
+ * Makes a digest of several deliveries. The file has it, with the list of its members, before it leaves.
  *
- * @throws RelayError `store-down`: the members are still to leave by themselves
+ * @throws RelayError: the members are still to leave by themselves
  */
 export async function gather(
   { deliveries, clock, recordContent, digest: { write } }: RelayOptions & { deliveries: Deliveries },
-  [first, ...others]: readonly [Active, ...Active[]], account: Account, delay: Delay | undefined,
-): Promise<Active> {
+  [first, ...others]: readonly [Entry, ...Entry[]], account: Account, delay: Delay | undefined,
+): Promise<Entry> {
   const all = [first, ...others]
   const { seq, bot, target, flow: { policy } } = first.delivery
   const mentions = new Map<string | null, MentionItem>()
   const groups = new Map<string, { text: string, message: string, ids: string[], last: string }>()
-  for (const active of all) {
-    const { id, flow: { thread } } = active.delivery
-    for (const item of await deliveries.itemsOf(active)) {
+  for (const entry of all) {
+    const { id, flow: { thread } } = entry.delivery
+    for (const item of deliveries.itemsOf(entry)) {
       if ('userId' in item) mentions.set(item.userId, item)
       if (!('text' in item)) continue
       const name = thread?.name ?? id
@@ -47,7 +47,7 @@ export async function gather(
       groups.delete(name)
       groups.set(name, { text: inOneLine(item.line ?? item.text), message: item.text, ids: [...ids, id], last: id })
     }
-    deliveries.shed(active)
+    deliveries.shed(entry)
   }
   let left = Math.min(longest, longestText(account)) - reserve
   const shown = [...groups.values()].reverse().filter(({ text }) => (left -= text.length + 10) >= 0).reverse()
@@ -65,11 +65,9 @@ export async function gather(
   // Without quiet hours: these were over when the digest was made.
   const { digest } = policy ?? {}
   const flow = { members, ...policy && digest !== undefined && { policy: { name: policy.name, digest } } }
-  const expiresAt = Math.max(...all.map(active => active.delivery.expiresAt ?? 0))
+  const expiresAt = Math.max(...all.map(entry => entry.delivery.expiresAt ?? 0))
   Object.assign(delivery, { bot, deferred: true, expiresAt, flow })
-  const active = deliveries.add(delivery, items)
-  await deliveries.insert(active)
-  return active
+  return deliveries.accept(delivery, items)
 }
 
 /** Joins all lines of a text, because alerts often differ only after the first one. */

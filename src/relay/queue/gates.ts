@@ -5,7 +5,7 @@ import { quietUntil, timeOfDay } from '../../message/quiet'
 import { longestLimit, type Closure, type SendError } from '../../platform/port'
 import { inTime } from '../clock'
 import { digestOf, type Delivery } from '../delivery/delivery'
-import type { Flow } from '../delivery/flow'
+import type { Deferral, Flow } from '../delivery/flow'
 import type { Limits } from './limits'
 import type { RunningOptions } from '../options'
 
@@ -16,9 +16,6 @@ export interface Gated {
   readonly bot: string
   readonly target: Target
 }
-
-/** Why a delivery waits although its chat is open, and until when, in milliseconds since the epoch. */
-export interface Deferral { kind: 'scheduled' | 'quiet' | 'digest', until: number }
 
 /** Why a queue sends nothing for now. Times are in milliseconds since the epoch. */
 export type Block = BlockCause & {

@@ -1,31 +1,11 @@
 import type { Target } from '../../message/model'
 import { readTarget, writeTarget } from '../../message/target'
 import type { Clock } from '../clock'
-import type { Active } from '../delivery/deliveries'
+import type { Entry } from '../delivery/deliveries'
 import type { Delivery } from '../delivery/delivery'
-import { reasonOf, type Block, type Deferral, type Gated, type Gates } from './gates'
+import type { Deferral } from '../delivery/flow'
 import type { Delay } from '../options'
-
-/** A place in the line of a queue. */
-export interface Place {
-  readonly active: Active
-  /** Until when the caller waits for its turn, on the monotonic clock. */
-  readonly until?: number | undefined
-  /** Gives a signal that is aborted when the caller disconnects. Only asked for if the delivery has to wait. */
-  readonly signal?: (() => AbortSignal) | undefined
-  /** That signal, once the delivery waits. */
-  gone?: AbortSignal | undefined
-  /** Whether the journal has the delivery. It does not leave before. */
-  isSaved: boolean
-  /** Since when the delivery is due, on the monotonic clock; absent while it is not. */
-  since?: number | undefined
-  /** Why the delivery is not due yet, and when it will be. */
-  deferral?: Deferral | undefined
-  /** Whether it leaves by itself, after a digest with it was refused. */
-  isAlone?: boolean
-  /** The places of the members, if the delivery is a digest made by this process. */
-  members?: readonly Place[]
-}
+import { reasonOf, type Block, type Gated, type Gates } from './gates'
 
 /** The deliveries to one target through one bot, in the order of acceptance. */
 export class Queue implements Gated {
@@ -33,17 +13,19 @@ export class Queue implements Gated {
   readonly bot: string
   readonly target: Target
   /** The waiting deliveries. One that is not due does not block those behind it. */
-  places: Place[] = []
+  entries: Entry[] = []
   /** The delivery that is being sent. */
-  leaving: Place | undefined
+  leaving: Entry | undefined
   /** Whether a delivery ever entered the queue; a notice of the platform makes a queue as well. */
   isWanted = false
+  /** Whether its loop runs. An empty queue has none. */
+  isRunning = false
   /** Why the waiting deliveries are late, until they have left. */
   delay: Delay | undefined
   /** When the head may be tried again, on the monotonic clock. */
   againAt = -Infinity
-  /** Cancels the timer of the next advance. */
-  cancel: () => void = () => undefined
+  /** Ends the present wait of its loop. */
+  wake: () => void = () => undefined
 
   constructor({ bot, target }: Pick<Delivery, 'bot' | 'target'>) {
     this.name = queueOf({ bot, target })
@@ -51,36 +33,48 @@ export class Queue implements Gated {
     this.target = target
   }
 
-  put(place: Place): void {
-    const { seq } = place.active.delivery
-    const before = this.places.findLastIndex(({ active }) => active.delivery.seq <= seq)
-    this.places.splice(before + 1, 0, place)
+  /** Waits for so many milliseconds, or for the next `wake`. */
+  woken(clock: Clock, ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const cancel = clock.after(ms, () => this.wake())
+      this.wake = () => {
+        cancel()
+        this.wake = () => undefined
+        resolve()
+      }
+    })
   }
 
-  find(id: string): Place | undefined {
-    return this.places.findLast(({ active }) => active.delivery.id === id)
+  put(entry: Entry): void {
+    const { seq } = entry.delivery
+    const before = this.entries.findLastIndex(({ delivery }) => delivery.seq <= seq)
+    this.entries.splice(before + 1, 0, entry)
   }
 
-  /** Removes and returns the matching places. */
-  takeOut(isWanted: (place: Place) => boolean): Place[] {
-    const taken = new Set(this.places.filter(isWanted))
-    if (taken.size > 0) this.places = this.places.filter(place => !taken.has(place))
+  find(id: string): Entry | undefined {
+    return this.entries.findLast(({ delivery }) => delivery.id === id)
+  }
+
+  /** Removes and returns the matching entries. */
+  takeOut(isWanted: (entry: Entry) => boolean): Entry[] {
+    const taken = new Set(this.entries.filter(isWanted))
+    if (taken.size > 0) this.entries = this.entries.filter(entry => !taken.has(entry))
     return [...taken]
   }
 
   /** The delivery that is being sent, or else the first due one. */
-  get first(): Place | undefined {
-    return this.leaving ?? this.places.find(({ since }) => since !== undefined)
+  get first(): Entry | undefined {
+    return this.leaving ?? this.entries.find(({ since }) => since !== undefined)
   }
 
   /** The deliveries that are not due. */
-  get later(): Place[] {
-    return this.places.filter(({ since }) => since === undefined)
+  get later(): Entry[] {
+    return this.entries.filter(({ since }) => since === undefined)
   }
 }
 
 /** Whether a delivery waits for the time given by its request. */
-export function isScheduled({ deferral }: Place): boolean {
+export function isScheduled({ deferral }: Pick<Entry, 'deferral'>): boolean {
   return deferral?.kind === 'scheduled'
 }
 
@@ -146,16 +140,16 @@ export interface Backlog {
 }
 
 /** Describes a queue; `undefined` for an empty one without pause or hold. */
-export function stateOf(line: Queue, gates: Gates, clock: Clock): QueueState | undefined {
-  const { name: queue, bot, target, places, leaving, later, first } = line
-  const block = gates.block(line)
-  if (places.length === 0 && block?.state !== 'paused' && block?.state !== 'held') return
+export function stateOf(queue: Queue, gates: Gates, clock: Clock): QueueState | undefined {
+  const { name, bot, target, entries, leaving, later, first } = queue
+  const block = gates.block(queue)
+  if (entries.length === 0 && block?.state !== 'paused' && block?.state !== 'held') return
   const now = clock.now()
   return {
-    queue, bot, target, waiting: waitingIn(line), state: block?.state ?? (leaving ? 'busy' : 'waiting'),
+    queue: name, bot, target, waiting: waitingIn(queue), state: block?.state ?? (leaving ? 'busy' : 'waiting'),
     ...first && { oldest: clock.wall() - (now - (first.since ?? now)) },
     ...block && { block },
-    ...later.length > 0 && { later: { count: later.length, kinds: countKinds(later), next: untilDue(line, clock) } },
+    ...later.length > 0 && { later: { count: later.length, kinds: countKinds(later), next: untilDue(queue, clock) } },
   }
 }
 
@@ -163,10 +157,10 @@ export function stateOf(line: Queue, gates: Gates, clock: Clock): QueueState | u
 export function backlogOf(queues: Iterable<Queue>, clock: Clock): Backlog {
   const backlog: Backlog = { size: 0 }
   const offset = clock.wall() - clock.now()
-  for (const { leaving, places } of queues) {
-    for (const place of leaving ? [leaving, ...places] : places) {
-      const { active: { delivery: { deferred } }, since } = place
-      if (!deferred || isScheduled(place)) continue
+  for (const { leaving, entries } of queues) {
+    for (const entry of leaving ? [leaving, ...entries] : entries) {
+      const { delivery: { deferred }, since } = entry
+      if (!deferred || isScheduled(entry)) continue
       backlog.size++
       // A delivery that is not due is not late.
       if (since !== undefined) backlog.oldest = Math.min(backlog.oldest ?? Infinity, offset + since)
@@ -182,12 +176,12 @@ export function untilDue({ later }: Queue, clock: Clock): number {
 }
 
 /** How many deliveries wait in a queue, except scheduled ones. */
-export function waitingIn({ places }: Queue): number {
-  return places.filter(place => !isScheduled(place)).length
+export function waitingIn({ entries }: Queue): number {
+  return entries.filter(entry => !isScheduled(entry)).length
 }
 
 /** Counts deliveries that are not due by what they wait for. */
-function countKinds(later: readonly Place[]): Record<Deferral['kind'], number> {
+function countKinds(later: readonly Entry[]): Record<Deferral['kind'], number> {
   const kinds = { scheduled: 0, quiet: 0, digest: 0 }
   for (const { deferral } of later) if (deferral) kinds[deferral.kind]++
   return kinds

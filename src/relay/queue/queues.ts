@@ -2,15 +2,14 @@ import { RelayError } from '../../errors'
 import type { CauseId } from '../../message/causes'
 import type { Account, Closure } from '../../platform/port'
 import { every } from '../clock'
-import { checkItems } from '../send/compose'
-import type { Active } from '../delivery/deliveries'
+import type { Entry } from '../delivery/deliveries'
 import { digestOf, failRest, isOverdue, isPassing, mayHaveArrived, outcomeOf, type Delivery, type Results } from '../delivery/delivery'
-import { gather, joins } from './bundle'
-import { nameOfError } from '../journal'
-import { backlogOf, isScheduled, Queue, queueOf, readQueue, stateOf, untilDue, waitingIn, type Backlog, type QueueState, type Place } from './queue'
 import type { Delay } from '../options'
-import { currentWay, hasNextWay, nextWay } from './ways'
+import { checkItems } from '../send/compose'
 import { send, type SendContext, type SendEnd } from '../send/send'
+import { gather, joins } from './bundle'
+import { backlogOf, isScheduled, Queue, queueOf, readQueue, stateOf, untilDue, waitingIn, type Backlog, type QueueState } from './queue'
+import { currentWay, hasNextWay, nextWay } from './ways'
 
 /** The parts of the core for work that enters deliveries into queues. */
 export interface EntryContext extends SendContext {
@@ -23,19 +22,19 @@ export interface Waiting {
   signal?: (() => AbortSignal) | undefined
   /** How long the caller waits for the turn of its message, in milliseconds. */
   patience?: number | undefined
-  /** An accepted delivery with no other route: it may enter a full queue. */
+  /** An accepted delivery with no other way: it may enter a full queue. */
   isAccepted?: boolean
   /** Why the delivery is late. Late deliveries may leave together, in a digest. */
   delay?: Delay | undefined
 }
 
-/** Why a delivery is removed from its line, and whether this ends it even where its route has a fallback. */
+/** Why a delivery is removed from its queue, and whether this ends it even where it has a further way. */
 interface Removal { error: RelayError, isFinal: boolean }
 
 /** The state of a queue at one moment: why it refuses callers, and the times of both clocks. */
 interface Moment { refusal: RelayError | undefined, now: number, wall: number }
 
-/** How many deliveries of a queue keep their content in memory. The others read it from the journal at their turn. */
+/** How many deliveries of a queue keep their content in memory. The others read it from the file at their turn. */
 const mostLoaded = 20
 /** The most deliveries in one digest. */
 const mostMembers = 500
@@ -46,19 +45,19 @@ const emptyLook = 60_000
 
 /**
  * The queues: one per bot and target. A queue sends its deliveries one at a time, in the order of acceptance, whether or not their callers
- * wait. On each event a queue advances: it removes expired deliveries, sends the head once its gate is open, and reports the result to the
- * gate.
+ * wait. Its loop (`run`) removes expired deliveries, sends the head once its gate is open, and reports the result to the gate. An event
+ * wakes the loop.
  *
- * | the queue is  | until                                   | a deferred delivery | a caller                             |
+ * | the queue is | until                                   | a deferred delivery | a caller                             |
  * | ------------ | --------------------------------------- | ------------------- | ------------------------------------ |
  * | free         |                                         | leaves              | leaves                               |
  * | busy         | the present send ends                   | waits               | waits                                |
  * | closed       | its gate opens (`gates.ts`)             | waits               | is refused, even if already waiting  |
  * | offline      | the bot is online                       | waits               | is refused, even if already waiting  |
- * | without data | this relay owns a store that answers    | waits               | is refused behind a deferred one     |
+ * | unwritten    | the file takes what has happened        | waits               | is refused behind a deferred one     |
  *
  * The head is the first delivery that is due. Scheduled deliveries, and those waiting for quiet hours or a digest, do not block the others.
- * Deferred texts at the head leave as one message if they have a digest or are late (`digest.ts`).
+ * Deferred texts at the head leave as one message if they have a digest or are late (`bundle.ts`).
  */
 export class Queues {
   private readonly queues = new Map<string, Queue>()
@@ -68,7 +67,7 @@ export class Queues {
   constructor(private readonly context: SendContext) {
     const { port, clock, gates } = context
     // Pauses and holds from before a reload still count, show, and end.
-    for (const at of gates.names().map(readQueue)) if (at) this.advance(this.queueAt(at, true))
+    for (const at of gates.names().map(readQueue)) if (at) this.wake(this.queueAt(at, true))
     const unwatch = port.onHealth((bot, isOnline) => {
       for (const queue of isOnline ? this.queues.values() : []) if (queue.bot === bot) void this.onOnline(queue)
     })
@@ -76,63 +75,60 @@ export class Queues {
     this.endWatches = [unwatch, unwatchChats, every(clock, lookInterval, () => this.tick())]
   }
 
-  /**
-   * Appends a delivery to its queue. A durable delivery does not leave before `saved` is called.
-   *
-   * @throws RelayError `queue-full`, or the reason why the queue refuses callers
-   */
-  enter(active: Active, { patience = Infinity, isAccepted, signal, delay }: Waiting = {}): void {
-    const { clock } = this.context
-    const { delivery: { deferred }, isDurable } = active
-    const queue = this.queueAt(active.delivery, true)
-    const refusal = deferred ? undefined : this.refusal(queue)
+  /** Checks that a delivery may enter its queue. @throws RelayError `queue-full`, or the reason why the queue refuses callers */
+  demandRoom(delivery: Delivery, { isAccepted }: Waiting = {}): void {
+    const queue = this.queueAt(delivery, true)
+    const refusal = delivery.deferred ? undefined : this.refusal(queue)
     if (refusal) throw refusal
-    const place: Place = { active, isSaved: !isDurable, until: clock.now() + patience, signal }
-    const isNext = this.isDue(queue, place) && !queue.first && this.rest(queue, place) === 0
-    if (!isNext && !isAccepted && this.isFull(queue, place)) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
+    if (isAccepted) return
+    const deferral = this.deferralOf(queue, delivery)
+    const isNext = !deferral && !queue.first && this.rest(queue) === 0
+    const waiting = isScheduled({ deferral }) ? queue.later.length : waitingIn(queue)
+    if (!isNext && waiting >= this.context.queue.capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
+  }
+
+  /** Puts a delivery into its queue, at its place in the order of acceptance. */
+  enter(entry: Entry, { patience = Infinity, signal, delay }: Waiting = {}): void {
+    const { clock, deliveries } = this.context
+    const queue = this.queueAt(entry.delivery, true)
+    const { first } = queue
+    Object.assign(entry, { until: clock.now() + patience, signal, since: undefined, deferral: undefined })
+    const isDue = this.isDue(queue, entry)
     queue.delay ??= delay
-    queue.put(place)
-    if (!isNext) place.gone = signal?.()
-    this.advance(queue, place)
+    queue.put(entry)
+    const isNext = isDue && !first && this.rest(queue) === 0
+    if (!isNext) entry.gone = signal?.()
+    if (entry.delivery.deferred && !isNext && (!isDue || queue.entries.length > mostLoaded)) deliveries.shed(entry)
+    if (!first) this.wake(queue)
   }
 
   /** Whether an earlier delivery in the queue will start the digest interval that this delivery then has to wait for. */
   awaitsDigest(delivery: Delivery): boolean {
     const digest = digestOf(delivery)
     if (digest === undefined) return false
-    const { leaving, places } = this.queueAt(delivery)
-    return [...leaving ? [leaving] : [], ...places].some(({ active }) => digestOf(active.delivery) === digest)
+    const { leaving, entries } = this.queueAt(delivery)
+    return [...leaving ? [leaving] : [], ...entries].some(entry => digestOf(entry.delivery) === digest)
   }
 
-  /** The journal has the delivery: it may leave. */
-  saved(active: Active): void {
-    const queue = this.queueAt(active.delivery)
-    const place = queue.find(active.delivery.id)
-    if (!place) return
-    place.isSaved = true
-    if (active.delivery.deferred && (queue.places.length > mostLoaded || place.since === undefined)) this.context.deliveries.shed(active)
-    this.advance(queue, place)
-  }
-
-  /** Inserts a delivery from the journal at its place in the order. */
-  join(active: Active): void {
-    const queue = this.queueAt(active.delivery, true)
-    queue.put({ active, isSaved: true })
+  /** Puts a delivery from before a restart into its queue. It leaves only after the present turn, in which others may join it. */
+  join(entry: Entry): void {
+    const queue = this.queueAt(entry.delivery, true)
+    if (queue.entries.length === 0) this.context.clock.after(0, () => this.wake(queue))
+    entry.isLeft = true
+    queue.put(entry)
     queue.delay ??= 'restarted'
-    // Deliveries behind it join in the same turn of the event loop, and may leave in the same digest.
-    this.lookAfter(queue, 0)
   }
 
-  /**
-   * Removes a waiting delivery from its queue.
-   *
-   * @returns whether the delivery was waiting; one that is being sent is not
-   */
-  giveUp({ id, bot, target }: Pick<Delivery, 'id' | 'bot' | 'target'>): boolean {
-    const queue = this.queueAt({ bot, target })
-    const [place] = queue.takeOut(({ active }) => active.delivery.id === id)
-    this.advance(queue)
-    return place !== undefined
+  /** Whether a delivery waits in its queue; one that is being sent does not. */
+  holds({ delivery }: Entry): boolean {
+    return this.queueAt(delivery).find(delivery.id) !== undefined
+  }
+
+  /** Removes a waiting delivery from its queue. */
+  giveUp(entry: Entry): void {
+    const queue = this.queueAt(entry.delivery)
+    queue.takeOut(each => each === entry)
+    queue.wake()
   }
 
   /** The queues that are not empty, or are paused or held. Chats known only from notices of the platform are left out. */
@@ -142,7 +138,7 @@ export class Queues {
     return known.flatMap(queue => stateOf(queue, gates, clock) ?? [])
   }
 
-  /** When a waiting delivery falls back to its next route, in milliseconds since the epoch; `undefined` if it never does. */
+  /** When a waiting delivery goes on to its next way, in milliseconds since the epoch; `undefined` if it never does. */
   nextWayAt(delivery: Delivery): number | undefined {
     const { clock } = this.context
     const { deferred, flow: { route }, results } = delivery
@@ -164,7 +160,7 @@ export class Queues {
     gates.resume(name)
     if (!queue) return
     if (wasClosed && this.isOnline(queue)) await gates.ask(queue)
-    this.advance(queue)
+    queue.wake()
   }
 
   /**
@@ -172,16 +168,19 @@ export class Queues {
    *
    * @returns their number
    */
-  async drop(name: string, error: RelayError): Promise<number> {
-    const places = this.queues.get(name)?.takeOut(({ isSaved }) => isSaved) ?? []
-    await Promise.all(places.map(place => this.remove(place, { error, isFinal: true })))
-    return places.length
+  drop(name: string, error: RelayError): number {
+    const entries = this.queues.get(name)?.takeOut(() => true) ?? []
+    for (const entry of entries) this.remove(entry, { error, isFinal: true })
+    return entries.length
   }
 
-  /** Refuses waiting and new callers. Deferred deliveries stay in the journal. */
+  /** Refuses waiting and new callers. Deferred deliveries stay in the file. */
   close(): void {
     for (const end of this.endWatches) end()
-    for (const queue of this.queues.values()) this.advance(queue)
+    for (const queue of this.queues.values()) {
+      this.sift(queue)
+      queue.wake()
+    }
   }
 
   /** Resolves once no send is under way. */
@@ -201,199 +200,199 @@ export class Queues {
     return queue
   }
 
-  private isFull(queue: Queue, place: Place): boolean {
-    return (isScheduled(place) ? queue.later.length : waitingIn(queue)) >= this.context.queue.capacity
+  /** Has a queue look again, in its loop. */
+  private wake(queue: Queue): void {
+    if (!queue.isRunning) void this.run(queue)
+    // Meanwhile the loop waits for the present send.
+    else if (queue.leaving) this.sift(queue)
+    else queue.wake()
   }
 
-  /** Whether a delivery is due: its waiting time counts from then on. Quiet hours may begin while it is in the line. */
-  private isDue({ name }: Queue, place: Place): boolean {
+  /** The loop of a queue, until it is empty. */
+  private async run(queue: Queue): Promise<void> {
+    const { clock } = this.context
+    queue.isRunning = true
+    for (;;) {
+      this.sift(queue)
+      // Meanwhile the queue may have been dropped, and made anew.
+      if (this.hasStopped || this.queues.get(queue.name) !== queue) break
+      // A send may have started a digest interval since, and quiet hours may have begun.
+      const head = queue.entries.find(entry => this.isDue(queue, entry))
+      const rest = this.waitFor(queue, head)
+      if (rest === undefined) break
+      const done = head && rest === 0 ? this.begin(head) : undefined
+      if (head && done) await this.leave(queue, head).finally(done)
+      else await queue.woken(clock, Math.max(rest, head && rest === 0 ? lookInterval : 0))
+      if (queue.entries.length === 0) await this.look(queue)
+    }
+    queue.isRunning = false
+  }
+
+  /** How long a queue waits until it looks again, in milliseconds: 0 for a head that leaves, `undefined` with nothing to wait for. */
+  private waitFor(queue: Queue, head: Entry | undefined): number | undefined {
     const { clock, gates } = this.context
-    const { active: { delivery }, deferral, isAlone } = place
-    // Nothing defers a message whose caller waits, or of which a part may have arrived.
-    const mayWait = delivery.deferred && delivery.open.length === 0
+    if (!head) {
+      queue.delay = undefined
+      if (queue.entries.length > 0) return untilDue(queue, clock)
+      return gates.hold(queue.name) && Math.max(gates.rest(queue), emptyLook)
+    }
+    const rest = this.rest(queue)
+    if (rest > 0) {
+      if (!this.isOnline(queue)) queue.delay ??= 'offline'
+      else if (['held', 'paused'].includes(gates.block(queue)?.state ?? '')) queue.delay ??= 'closed'
+    }
+    return rest
+  }
+
+  /** Begins work. The doors count the requests of waiting callers. A deferred delivery does not start while the relay stops. */
+  private begin({ delivery: { deferred } }: Entry): (() => void) | undefined {
+    return deferred ? this.context.enter() : () => undefined
+  }
+
+  /** Why a delivery is not due; nothing defers a message whose caller waits, or of which a part may have arrived. */
+  private deferralOf({ name }: Queue, delivery: Delivery, isAlone?: boolean): Entry['deferral'] {
+    return delivery.deferred && delivery.open.length === 0 ? this.context.gates.deferral(name, delivery, isAlone) : undefined
+  }
+
+  /** Whether a delivery is due: its waiting time counts from then on. Quiet hours may begin while it is in the queue. */
+  private isDue(queue: Queue, entry: Entry): boolean {
+    const { clock } = this.context
+    const { deferral, delivery, isAlone } = entry
     const isKnown = deferral !== undefined && deferral.kind !== 'digest' && deferral.until > clock.wall()
-    if (!isKnown) place.deferral = mayWait ? gates.deferral(name, delivery, isAlone) : undefined
-    place.since = place.deferral ? undefined : place.since ?? clock.now()
-    return place.deferral === undefined
+    if (!isKnown) entry.deferral = this.deferralOf(queue, delivery, isAlone)
+    entry.since = entry.deferral ? undefined : entry.since ?? clock.now()
+    return entry.deferral === undefined
   }
 
   /** The time until a queue may try its head, in milliseconds. */
-  private rest(queue: Queue, { active: { delivery: { deferred } } }: Place): number {
-    const { clock, deliveries, gates } = this.context
-    const isKept = deferred && !deliveries.mayCall({ isDurable: true })
+  private rest(queue: Queue): number {
+    const { clock, gates } = this.context
     // An event announces that the bot is online; the interval is for lost events.
-    return Math.max(gates.rest(queue), isKept ? lookInterval : 0, this.isOnline(queue) ? 0 : lookInterval, queue.againAt - clock.now())
+    return Math.max(gates.rest(queue), this.isOnline(queue) ? 0 : lookInterval, queue.againAt - clock.now())
   }
 
   /** The account of a queue is back. It has not heard what the platform reported meanwhile, so it asks about a closed chat. */
   private async onOnline(queue: Queue): Promise<void> {
     const { gates } = this.context
     gates.online(queue.name, queue.first === undefined)
-    this.advance(queue)
+    this.wake(queue)
     if (gates.isAboutChat(queue.name) && await gates.ask(queue) === 'open') this.onChat(queue, 'open')
   }
 
   /** The platform reports that a chat is closed, or open again. */
   private onChat(queue: Queue, closure: Closure | 'open'): void {
     const { gates } = this.context
-    if (closure === 'open') {
-      gates.open(queue.name)
-    } else {
-      gates.close(queue.name, closure)
-    }
-    this.advance(queue)
-  }
-
-  /**
-   * Removes expired deliveries, then sends the head or sets a timer for it.
-   *
-   * @param entered the new delivery, if that is the event: only this one can have expired
-   */
-  private advance(queue: Queue, entered?: Place): void {
-    const { clock, gates } = this.context
-    // An empty queue may have been dropped, and made anew, while the platform was asked.
-    if (this.queues.get(queue.name) !== queue) return
-    queue.cancel()
-    this.sift(queue, entered ? [entered] : queue.places)
-    if (this.hasStopped || queue.leaving) return
-    // A send may have started a digest interval since, and quiet hours may have begun.
-    const head = queue.places.find(place => this.isDue(queue, place))
-    if (!head) {
-      queue.delay = undefined
-      if (queue.places.length > 0) this.lookAfter(queue, untilDue(queue, clock))
-      else if (gates.hold(queue.name)) queue.cancel = clock.after(Math.max(gates.rest(queue), emptyLook), () => void this.look(queue))
-      return
-    }
-    if (!head.isSaved) return
-    const rest = this.rest(queue, head)
-    if (rest === 0) {
-      // A head that has waited is checked for expiry before it leaves.
-      if (!entered || head === entered) this.begin(queue, head)
-      else this.advance(queue)
-      return
-    }
-    if (!this.isOnline(queue)) queue.delay ??= 'offline'
-    else if (['held', 'paused'].includes(gates.block(queue)?.state ?? '')) queue.delay ??= 'closed'
-    this.lookAfter(queue, rest)
-  }
-
-  private lookAfter(queue: Queue, ms: number): void {
-    queue.cancel()
-    queue.cancel = this.context.clock.after(ms, () => this.advance(queue))
+    if (closure === 'open') gates.open(queue.name)
+    else gates.close(queue.name, closure)
+    this.wake(queue)
   }
 
   /**
    * Removes the deliveries that are to wait no longer.
    *
-   * @param places the ones to check
    * @param reason overrides the queue's own reason to refuse callers
    */
-  private sift(queue: Queue, places: readonly Place[], reason?: RelayError): void {
-    if (places.length === 0) return
+  private sift(queue: Queue, reason?: RelayError): void {
+    const { entries } = queue
+    if (entries.length === 0) return
     const { clock } = this.context
     const moment: Moment = { refusal: reason ?? this.refusal(queue), now: clock.now(), wall: clock.wall() }
-    const removals = new Map<Place, Removal>()
-    for (const place of places) {
-      const removal = this.removalOf(queue, place, moment)
-      if (removal) removals.set(place, removal)
-    }
-    if (removals.size > 0) queue.takeOut(place => removals.has(place))
-    for (const [place, removal] of removals) void this.remove(place, removal)
+    const removals = new Map(entries.flatMap(entry => {
+      const removal = this.removalOf(queue, entry, moment)
+      return removal ? [[entry, removal] as const] : []
+    }))
+    if (removals.size === 0) return
+    queue.takeOut(entry => removals.has(entry))
+    for (const [entry, removal] of removals) this.remove(entry, removal)
   }
 
-  /** Why a delivery is to wait no longer. One that is being saved always waits for the journal. */
-  private removalOf(queue: Queue, place: Place, { refusal, now, wall }: Moment): Removal | undefined {
+  /** Why a delivery is to wait no longer. */
+  private removalOf(queue: Queue, entry: Entry, { refusal, now, wall }: Moment): Removal | undefined {
     // `isDue` notes since when a delivery has been due.
-    if (place.since === undefined) this.isDue(queue, place)
-    const { active: { delivery }, isSaved, since, until = Infinity, gone } = place
+    if (entry.since === undefined) this.isDue(queue, entry)
+    const { delivery, since, until = Infinity, gone } = entry
     const { deferred, flow: { route } } = delivery
     // A deferred delivery outlives a stop.
-    if (!isSaved || (deferred && this.hasStopped)) return
+    if (deferred && this.hasStopped) return
     if (isOverdue(delivery, wall) || until <= now) return { error: new RelayError('expired'), isFinal: true }
     if (gone?.aborted) return { error: new RelayError('unsent', 'the caller went away while its message was waiting'), isFinal: true }
     if (!deferred) return refusal && { error: refusal, isFinal: this.hasStopped }
     if (!route || since === undefined) return
-    // A fallback takes over after the time of the route, or at once where the account needs a person.
+    // The next way takes over after the time of the route, or at once where the account needs a person.
     if (now - since < route.after && !isLoggedOut(this.context.port.find(queue.bot))) return
     const error = refusal ?? new RelayError('unsent', 'it waited for too long: nothing was sent')
     return nextWay(delivery, failRest(delivery, error), wall) && { error, isFinal: false }
   }
 
-  /** Why a queue refuses callers: its gate is closed, its bot is offline, or the delivery before them waits for the data store. */
+  /** Why a queue refuses callers: its gate is closed, its bot is offline, or the delivery before them cannot be written. */
   private refusal(queue: Queue): RelayError | undefined {
     const { deliveries, gates } = this.context
     if (this.hasStopped) return new RelayError('stopping')
-    const { deferred = false } = queue.first?.active.delivery ?? {}
-    const isStoreDown = deferred && (deliveries.isStoreDown || !deliveries.mayCall({ isDurable: true }))
-    return gates.refusal(queue) ?? (isStoreDown ? new RelayError('store-down') : undefined)
+    const isStuck = queue.first?.delivery.deferred === true && deliveries.isFailing
+    return gates.refusal(queue) ?? (isStuck ? new RelayError('store-down') : undefined)
   }
 
-  private begin(queue: Queue, head: Place): void {
-    // The doors count the requests of waiting callers. A deferred delivery does not start while the relay stops.
-    const isCounted = head.active.delivery.deferred
-    const done = isCounted ? this.context.enter() : undefined
-    if (isCounted && !done) return
-    queue.takeOut(place => place === head)
+  /** Sends the head, or a digest with it. */
+  private async leave(queue: Queue, head: Entry): Promise<void> {
+    const { clock, gates } = this.context
+    queue.takeOut(entry => entry === head)
     queue.leaving = head
-    // Where an account lets one queue send at a time, the one that has waited longest is advanced first.
+    // Where an account lets one queue send at a time, the one that has waited longest is woken first.
     this.queues.delete(queue.name)
     this.queues.set(queue.name, queue)
-    this.context.gates.leaving(queue.bot)
+    gates.leaving(queue.bot)
     const work = this.work(queue, head).then(left => {
-      this.working.delete(work)
-      done?.()
       queue.leaving = undefined
-      for (const place of left) queue.put(place)
-      if (left.length > 0) queue.againAt = this.context.clock.now() + lookInterval
-      this.advance(queue)
+      for (const entry of left) queue.put(entry)
+      if (left.length > 0) queue.againAt = clock.now() + lookInterval
     })
     this.working.add(work)
+    await work
+    this.working.delete(work)
   }
 
-  /** Sends the head, or a digest with it. @returns what the queue has to try again */
-  private async work(queue: Queue, head: Place): Promise<readonly Place[]> {
+  /** @returns what the queue has to try again */
+  private async work(queue: Queue, head: Entry): Promise<readonly Entry[]> {
     const { context, context: { clock, gates, logger, port } } = this
-    let place = head
+    let entry = head
     try {
       const account = port.find(queue.bot)
-      if (!account || !await gates.mayTry(queue, queue.delay === 'restarted')) return [head]
-      place = queue.leaving = await this.take(queue, head, account)
+      if (!account || !await gates.mayTry(queue, head.isLeft)) return [head]
+      entry = queue.leaving = await this.take(queue, head, account)
       const leftAt = clock.now()
-      const end = await send(context, place.active, account, queue)
+      const end = await send(context, entry, account, queue)
       if (end.failure && gates.failed(queue, end.failure, leftAt)) {
         queue.delay ??= 'closed'
-        if (gates.isAboutChat(queue.name)) void gates.ask(queue).then(() => this.advance(queue))
+        if (gates.isAboutChat(queue.name)) void gates.ask(queue).then(() => queue.wake())
       }
-      return await this.conclude(queue, place, end)
-    } catch (error) {
-      // The journal does not answer, or another relay owns it now.
-      this.sift(queue, queue.places, new RelayError('store-down'))
-      const { id } = head.active.delivery
-      if (!context.stop.aborted) logger.warn('%s', `${id} waits: ${error instanceof RelayError ? error.message : nameOfError(error)}`)
-      return [place]
+      return this.conclude(queue, entry, end)
+    } catch (thrown) {
+      // The file cannot be read or written.
+      const error = RelayError.from(thrown)
+      this.sift(queue, error)
+      if (!context.stop.aborted) logger.warn('%s', `${head.delivery.id} waits: ${error.logText}`)
+      return [entry]
     }
   }
 
   /** The delivery to send: the head, or a digest of the head and others. */
-  private async take(queue: Queue, head: Place, account: Account): Promise<Place> {
+  private async take(queue: Queue, head: Entry, account: Account): Promise<Entry> {
     const { context, context: { clock, digest: { backlog } } } = this
-    const isFit = (place: Place): boolean => {
-      const { active: { delivery }, isSaved, isAlone } = place
-      return isSaved && !isAlone && !isOverdue(delivery, clock.wall()) && joins(delivery, queue.delay)
-    }
+    const isFit = ({ delivery, isAlone }: Entry): boolean => !isAlone && !isOverdue(delivery, clock.wall()) && joins(delivery, queue.delay)
     if (!isFit(head)) return head
-    const run = [head, ...takeWhile(queue.places.filter(place => this.isDue(queue, place)), isFit)].slice(0, mostMembers)
+    const run = [head, ...takeWhile(queue.entries.filter(entry => this.isDue(queue, entry)), isFit)].slice(0, mostMembers)
     const delay = backlog > 0 && run.length > backlog ? queue.delay : undefined
-    const members = delay ? run : takeWhile(run, ({ active }) => joins(active.delivery, undefined))
+    const members = delay ? run : takeWhile(run, ({ delivery }) => joins(delivery, undefined))
     if (members.length < 2) return head
-    // Out of the line, the members cannot be withdrawn any more.
+    // Out of the queue, the members cannot be withdrawn any more.
     const taken = new Set(members)
-    queue.takeOut(place => taken.has(place))
+    queue.takeOut(entry => taken.has(entry))
     try {
-      const active = await gather(context, [head.active, ...members.slice(1).map(place => place.active)], account, delay)
-      return { active, since: head.since, isSaved: true, members }
+      const digest = await gather(context, [head, ...members.slice(1)], account, delay)
+      digest.since = head.since
+      return digest
     } catch (error) {
-      for (const place of members) if (place !== head) queue.put(place)
+      for (const entry of members) if (entry !== head) queue.put(entry)
       throw error
     }
   }
@@ -402,19 +401,19 @@ export class Queues {
    * Dissolves a digest that could not leave.
    *
    * @param isAlone whether each of its members leaves by itself from now on
-   * @param reason why the chat takes nothing any more: the members fall back to their next routes, or end
+   * @param reason why the chat takes nothing any more: the members go on to their next ways, or end
    * @returns the members that go on waiting
+   * @throws RelayError: then the digest is still there, and its members must not leave beside it
    */
-  private async dissolve({ active: { delivery }, members }: Place, isAlone: boolean, reason?: RelayError): Promise<readonly Place[]> {
+  private dissolve({ delivery }: Entry, isAlone: boolean, reason?: RelayError): readonly Entry[] {
     const { deliveries } = this.context
-    const places = members ?? deliveries.membersOf(delivery).map((active): Place => ({ active, isSaved: true }))
-    // Before a member leaves again: after a kill, the next process would send the digest beside it.
-    await deliveries.cancel(delivery).catch(() => undefined)
-    for (const place of places) {
-      place.isAlone = isAlone
-      if (reason) await this.remove(place, { error: reason, isFinal: false })
+    const members = deliveries.membersOf(delivery)
+    deliveries.withdraw(delivery)
+    for (const entry of members) {
+      entry.isAlone = isAlone
+      if (reason) this.remove(entry, { error: reason, isFinal: false })
     }
-    return reason ? [] : places
+    return reason ? [] : members
   }
 
   /**
@@ -422,94 +421,85 @@ export class Queues {
    *
    * @returns as `work`
    */
-  private async conclude(queue: Queue, place: Place, { results, failure }: SendEnd): Promise<readonly Place[]> {
+  private conclude(queue: Queue, entry: Entry, { results, failure }: SendEnd): readonly Entry[] {
     const { chats, deliveries, gates, stop, digest: { backlog } } = this.context
-    const { active, active: { delivery: { id, flow, deferred } } } = place
+    const { delivery, delivery: { id, flow, deferred } } = entry
     const hasLeft = results.some(mayHaveArrived)
-    const members = deliveries.membersOf(active.delivery)
+    const members = deliveries.membersOf(delivery)
     if (hasLeft) {
-      const isLate = ({ active, since }: Place): boolean => since !== undefined && joins(active.delivery, queue.delay)
-      gates.digested(queue.name, [active, ...members].map(({ delivery }) => delivery))
-      if (queue.delay && queue.places.filter(isLate).length <= backlog) queue.delay = undefined
+      const isLate = (each: Entry): boolean => each.since !== undefined && joins(each.delivery, queue.delay)
+      gates.digested(queue.name, [entry, ...members].map(each => each.delivery))
+      if (queue.delay && queue.entries.filter(isLate).length <= backlog) queue.delay = undefined
     }
-    // After a stop, the next owner looks for open messages.
+    // After a stop, the next relay looks for open messages.
     const waits = deferred && results.some(result => isPassing(result) || (stop.aborted && outcomeOf(result) === 'unanswered'))
     const { last } = failure ?? {}
     // A caller at the head may try for itself: only deferred deliveries close the queue.
     if (waits && last?.causeId === 'unreachable') gates.close(queue.name, { cause: last.causeId, until: null })
-    if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(queue, queue.places, last.toRelayError())
+    if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(queue, last.toRelayError())
     if (members.length > 0 && !hasLeft && !stop.aborted) {
       const isOfChat = !waits && failure?.last.isAboutTarget === true
-      return this.dissolve(place, !waits, isOfChat ? failure.toRelayError() : undefined)
+      return this.dissolve(entry, !waits, isOfChat ? failure.toRelayError() : undefined)
     }
     if (waits) {
-      await deliveries.postpone(active, results)
-      return [place]
+      deliveries.postpone(entry, results)
+      return [entry]
     }
-    const left = flow.route && !stop.aborted ? await this.fallBack(place, results) : results
-    if (left) await deliveries.end(active, left)
+    const left = flow.route && !stop.aborted ? this.goOn(entry, results) : results
+    if (left) deliveries.end(entry, left)
     if (left && !deliveries.get(id)) chats.written(queue.name, id, left)
     return []
   }
 
-  /** Ends a delivery that was removed from its line, or has it fall back. If the database does not answer, its place is restored. */
-  private async remove(place: Place, { error, isFinal }: Removal): Promise<void> {
-    const { active, active: { delivery } } = place
-    try {
-      // The caller starts to wait for the end only after `enter` returns.
-      await Promise.resolve()
+  /** Ends a delivery that was removed from its queue, or has it go on to its next way. */
+  private remove(entry: Entry, { error, isFinal }: Removal): void {
+    const { delivery } = entry
+    // The caller starts to wait for the end only after it has entered.
+    queueMicrotask(() => {
       const results = failRest(delivery, error)
-      const left = isFinal ? results : await this.fallBack(place, results)
-      if (left) await this.context.deliveries.end(active, left, delivery.deferred || left !== results ? undefined : error)
-    } catch {
-      const queue = this.queueAt(delivery)
-      if (!queue.find(delivery.id)) queue.put(place)
-      if (this.hasStopped) this.advance(queue)
-    }
+      const left = isFinal ? results : this.goOn(entry, results)
+      if (left) this.context.deliveries.end(entry, left, delivery.deferred || left !== results ? undefined : error)
+    })
   }
 
   /**
-   * Moves a delivery to the next route that accepts it.
+   * Moves a delivery to the next way that accepts it.
    *
-   * @param results the results of the present route
-   * @returns the results to end with if no route accepts it; the same `results` if there is no further route
+   * @param results the results of the present way
+   * @returns the results to end with if no way accepts it; the same `results` if there is no further way
    */
-  private async fallBack({ active, until = Infinity, signal }: Place, results: Results): Promise<Results | undefined> {
+  private goOn(entry: Entry, results: Results): Results | undefined {
     const { clock, deliveries, port } = this.context
-    const { delivery } = active
-    // Late deliveries leave together on the fallback as well.
-    const delay = !delivery.deferred ? undefined : port.find(delivery.bot)?.isOnline ? 'closed' : 'offline'
+    const { delivery, until = Infinity, signal } = entry
+    // Late deliveries leave together on the next way as well.
+    const delay: Delay | undefined = !delivery.deferred ? undefined : port.find(delivery.bot)?.isOnline ? 'closed' : 'offline'
     let end = results
     for (let change = nextWay(delivery, end, clock.wall()); change; change = nextWay(delivery, end, clock.wall())) {
-      const items = await deliveries.itemsOf(active)
       deliveries.change(delivery, change)
       try {
+        const items = deliveries.itemsOf(entry)
         const { deferred, flow: { route } } = delivery
         const account = port.choose(currentWay(route) ?? {}, deferred)
         checkItems(account, delivery, items)
         deliveries.change(delivery, { bot: account.sid })
-        this.enter(active, { signal, delay, patience: until - clock.now(), isAccepted: deferred && !hasNextWay(route) })
+        const waiting = { signal, delay, patience: until - clock.now(), isAccepted: deferred && !hasNextWay(route) }
+        this.demandRoom(delivery, waiting)
+        deliveries.note([entry])
+        this.enter(entry, waiting)
+        return
       } catch (error) {
-        if (!(error instanceof RelayError) || error.code === 'stopping') throw error
-        end = failRest(delivery, error)
-        continue
+        end = failRest(delivery, RelayError.from(error))
       }
-      try {
-        await deliveries.save(active)
-      } finally {
-        this.saved(active)
-      }
-      return
     }
     return end
   }
 
-  /** Advances every queue, also those that cannot send, and drops the empty ones. */
+  /** Wakes every queue, also those that cannot send, and drops the empty ones. */
   private tick(): void {
     const { gates } = this.context
     for (const queue of this.queues.values()) {
-      if (queue.places.length > 0) {
-        this.advance(queue)
+      if (queue.entries.length > 0) {
+        this.wake(queue)
       } else if (!queue.leaving && !gates.isMemorable(queue)) {
         this.queues.delete(queue.name)
         gates.forget(queue.name)
@@ -520,12 +510,12 @@ export class Queues {
   /** Ends the hold of an empty queue after a while, unless the platform still reports its chat as closed: there is no send to end it. */
   private async look(queue: Queue): Promise<void> {
     const { port, gates } = this.context
+    if (!gates.hold(queue.name) || gates.rest(queue) > 0) return
     const account = port.find(queue.bot)
     // Nothing is tried in a hold of the account.
     const mayOpen = account && (!gates.isAboutChat(queue.name) || await gates.mayTry(queue))
-    if (queue.places.length > 0) return
+    if (queue.entries.length > 0) return
     if (!account || (mayOpen && gates.isOld(queue.name))) gates.open(queue.name)
-    this.advance(queue)
   }
 
   private isOnline({ bot }: Queue): boolean {

@@ -3,8 +3,8 @@ import { onAbort } from '../../lib/async'
 import { longestLimit, SendError, type Account, type Message, type Receipt } from '../../platform/port'
 import { nameOf, type Chats, type Finding, type LookUps, type OpenCall } from '../look-up/claims'
 import { isRepeatable, type MessageKind } from './compose'
-import type { Active } from '../delivery/deliveries'
-import type { Open, Results, Sent } from '../delivery/delivery'
+import type { Entry } from '../delivery/deliveries'
+import { isDurable, type Open, type Results, type Sent } from '../delivery/delivery'
 import type { Limits } from '../queue/limits'
 import type { EndCall } from '../delivery/summary'
 import { recallReplaced, type ThreadContext } from './thread'
@@ -18,7 +18,7 @@ export interface AttemptContext extends ThreadContext {
 
 /** One platform message to send. */
 export interface Sending {
-  active: Active
+  entry: Entry
   /** The results of the delivery up to now. */
   results: Results
   /** The places of its items in the request. */
@@ -65,7 +65,7 @@ export function backoff(failures: number, random: number): number {
  * another call may help, the message is looked up once before anything follows.
  *
  * @throws SendError the outcome of all calls together: `unanswered` while one of them may have arrived
- * @throws RelayError `store-down`, `stopping`
+ * @throws RelayError `store-down`, `storage-full`, `stopping`
  */
 export function attempt(context: AttemptContext, sending: Sending): Promise<Receipt> {
   return new Attempt(context, sending).run()
@@ -101,7 +101,7 @@ class Attempt {
 
   constructor(private readonly context: AttemptContext, private readonly sending: Sending) {
     const { clock, policy: { timeout }, queue: { interval } } = context
-    const { active: { delivery }, indices, earlier, retries } = sending
+    const { entry: { delivery }, indices, earlier, retries } = sending
     this.name = nameOf(delivery.id, indices)
     this.isOpen = earlier !== undefined
     this.calls = earlier?.calls ?? 0
@@ -131,12 +131,12 @@ class Attempt {
 
   private async call(): Promise<SendError | undefined> {
     const { clock, policy: { timeout }, deliveries } = this.context
-    const { active, indices, message, settle, results } = this.sending
+    const { entry, indices, message, settle, results } = this.sending
     this.calls++
     const begun = clock.now()
     const leaving: Open = { indices, likeness: message.likeness, since: this.since ??= clock.wall(), settle, calls: this.calls }
     try {
-      await deliveries.leave(active, results, leaving)
+      await deliveries.leave(entry, results, leaving)
     } catch (error) {
       // An earlier call may have arrived.
       if (this.isOpen && error instanceof RelayError) return new SendError('unanswered', undefined, { cause: error })
@@ -144,10 +144,10 @@ class Attempt {
     }
     if (this.receipt) return
     const now = clock.now()
-    // The time of the journal does not count.
+    // The time of the disk does not count.
     this.deadline += now - begun
     // The last call of a waiting caller ends early, so that there is time for a look-up. Its answer still counts until the deadline.
-    const kept = this.isLast && !active.delivery.deferred ? Math.min(longestLook, timeout / 3) : 0
+    const kept = this.isLast && !entry.delivery.deferred ? Math.min(longestLook, timeout / 3) : 0
     const failure = await this.exchange(Math.min(timeout, this.deadline - now - kept))
     if (!failure) return
     if (this.isDoubtful) return this.verify(failure)
@@ -155,19 +155,21 @@ class Attempt {
   }
 
   private async exchange(time: number): Promise<SendError | undefined> {
-    const { port, clock, chats, deliveries, limits, stop } = this.context
-    const { active, account, chat, message, settle } = this.sending
+    const { port, clock, chats, deliveries, limits, stop, store } = this.context
+    const { entry, account, chat, message, settle } = this.sending
     let endCall: EndCall | undefined
     let unwatch: (() => void) | undefined
     let failure: SendError | undefined
     let isOver = false
     this.isCut = this.isDoubtful = false
     const begin = (): void => {
-      if (isOver || this.receipt || stop.aborted || !account.isOnline || !deliveries.mayCall(active)) throw new SendError('unsent')
+      if (isOver || this.receipt || stop.aborted || !account.isOnline) throw new SendError('unsent')
+      // Another process may have the folder by now.
+      if (isDurable(entry.delivery) && store.failure) throw new SendError('unsent')
       if (clock.now() >= this.repeatableUntil) throw new SendError('unsent', undefined, { isFinal: true })
       const rest = limits.rest(chat)
       if (rest > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited', limit: { scope: 'chat', after: rest } })
-      endCall = deliveries.called(active)
+      endCall = deliveries.called(entry)
       chats.begin(chat, this.name, message.likeness, settle)
       unwatch = port.onHealth(() => {
         if (account.isOnline) return
@@ -190,8 +192,8 @@ class Attempt {
       this.wake()
     })
     // Postponed to its queue, a deferred message would have to load its files again.
-    if (active.delivery.deferred) await this.wait(longestPreparation, () => endCall !== undefined || failure !== undefined)
-    if (!active.delivery.deferred || endCall) await this.wait(time, () => failure !== undefined)
+    if (entry.delivery.deferred) await this.wait(longestPreparation, () => endCall !== undefined || failure !== undefined)
+    if (!entry.delivery.deferred || endCall) await this.wait(time, () => failure !== undefined)
     isOver = true
     unwatch?.()
     if (this.receipt) return
@@ -208,19 +210,19 @@ class Attempt {
     if (this.sending.message.isOpening) {
       return new SendError('unsent', 'it did not name the channel of the private chat in time', { causeId: 'unreachable' })
     }
-    const outcome = this.sending.active.delivery.deferred && !this.context.stop.aborted ? 'refused' : 'unsent'
+    const outcome = this.sending.entry.delivery.deferred && !this.context.stop.aborted ? 'refused' : 'unsent'
     return new SendError(outcome, 'another plugin of the bot held the message back, or its files came too slowly')
   }
 
   private onSuccess(receipt: Receipt): void {
-    const { context, sending: { active, account, indices, chat, message } } = this
+    const { context, sending: { entry, account, indices, chat, message } } = this
     const { chats, deliveries, stop } = context
-    // Until the end is in the journal, and after a stop, the next term finds the answer with the chat.
-    chats.answered(chat, this.name, receipt, active.isDurable || stop.aborted)
+    // Until the end is in the file, and after a stop, the next relay finds the answer with the chat.
+    chats.answered(chat, this.name, receipt, isDurable(entry.delivery) || stop.aborted)
     this.receipt = receipt
     const sent = toSent(receipt, message.likeness)
     if (this.hasEnded && !stop.aborted) {
-      recallReplaced(context, active, account, indices).then(() => deliveries.correct(active, indices, sent)).catch(() => undefined)
+      void recallReplaced(context, entry, account, indices).then(() => deliveries.correct(entry, indices, sent))
     }
     this.wake()
   }
@@ -231,7 +233,7 @@ class Attempt {
    */
   private async rest(failure: SendError): Promise<SendError | undefined> {
     const { clock, limits, policy: { timeout }, queue: { interval } } = this.context
-    const { account, chat, active: { delivery: { deferred } } } = this.sending
+    const { account, chat, entry: { delivery: { deferred } } } = this.sending
     const limit = limits.rest(chat)
     const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval, limit)
     const isPostponed = failure.outcome === 'unsent' && (deferred || !account.isOnline || limit > longestLimit)
@@ -248,7 +250,7 @@ class Attempt {
     // A further call needs some of the time.
     const finding = await this.look(this.openCall(), Math.min(this.deadline - (end ? 0 : timeout / 4), clock.now() + timeout))
     if (finding?.kind === 'found') this.receipt ??= finding
-    // The next term has to look.
+    // The next relay has to look.
     if (stop.aborted && !finding) this.isOpen = true
     const isKnown = finding?.kind === 'absent' || finding?.kind === 'no-history'
     return end ?? (isKnown || isRepeatable(this.sending.kind) ? undefined : failure)
@@ -262,11 +264,11 @@ class Attempt {
   /** Looks for the message until it is found, may be sent again, or the time is over. */
   private async lookUp(failure: SendError): Promise<SendError | undefined> {
     const { clock, chats, policy: { timeout }, stop } = this.context
-    const { chat, active, kind, message, message: { likeness } } = this.sending
+    const { chat, entry, kind, message, message: { likeness } } = this.sending
     const call = this.openCall()
     // A deferred text with calls left holds its queue until it has settled. Any other deferred message steps aside.
     const patience = kind === 'text' && !this.isLast ? chats.openFor(chat, likeness) + 2 * timeout : timeout
-    const until = active.delivery.deferred ? clock.now() + patience : this.deadline
+    const until = entry.delivery.deferred ? clock.now() + patience : this.deadline
     for (let moment = Math.min(firstMoment, timeout / 2); ; moment = Math.min(2 * moment, longestMoment)) {
       const finding = await this.look(call, until)
       if (finding?.kind === 'found') this.receipt ??= finding
@@ -288,7 +290,7 @@ class Attempt {
   /** Does one look-up as soon as the bot is online. */
   private async look(call: OpenCall, until: number): Promise<Finding | undefined> {
     const { port, lookUps, clock, policy: { timeout } } = this.context
-    const { account, chat, message, kind, active: { delivery: { target } } } = this.sending
+    const { account, chat, message, kind, entry: { delivery: { target } } } = this.sending
     const unwatch = port.onHealth(() => this.wake())
     await this.wait(until - clock.now(), () => account.isOnline)
     unwatch()

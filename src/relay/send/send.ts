@@ -4,10 +4,9 @@ import { SendError, type Account, type LoadedItem, type Message } from '../../pl
 import { attempt, toSent, type AttemptContext } from './attempt'
 import { pause } from '../clock'
 import { compose, divide, kindOf, prepareItem, settlingTime, type MessageKind, type PreparedItem } from './compose'
-import type { Active } from '../delivery/deliveries'
+import type { Entry } from '../delivery/deliveries'
 import { failureOf, isPassing, unanswered, withArrived, type Delivery, type ItemResult, type Open, type Results } from '../delivery/delivery'
 import type { Gated, Gates } from '../queue/gates'
-import { NotOwner } from '../journal'
 import { itemsForWay } from '../queue/ways'
 import { joinThread, loosen, messageOf, recallReplaced } from './thread'
 
@@ -34,15 +33,15 @@ interface Outgoing {
 }
 
 /** Sends the items of a delivery that have no result yet, combined into as few platform messages as possible. */
-export async function send(context: SendContext, active: Active, account: Account, queue: Gated): Promise<SendEnd> {
-  const { delivery } = active
+export async function send(context: SendContext, entry: Entry, account: Account, queue: Gated): Promise<SendEnd> {
+  const { delivery } = entry
   const { summary, createdAt } = delivery
   const { clock, deliveries, files } = context
-  const items = await deliveries.itemsOf(active)
+  const items = deliveries.itemsOf(entry)
   const releases = items.flatMap(item => 'link' in item && item.link.kind === 'upload' ? [files.hold(item.link.id)] : [])
   summary.waited ??= Math.max(clock.wall() - createdAt, 0)
   const results = [...delivery.results]
-  const work: Work = { active, account, queue, results, hasLeft: false, failure: undefined }
+  const work: Work = { entry, account, queue, results, hasLeft: false, failure: undefined }
   try {
     await sendAll(context, work)
   } finally {
@@ -53,7 +52,7 @@ export async function send(context: SendContext, active: Active, account: Accoun
 
 /** The state of a send. Results are filled in one by one. */
 interface Work {
-  active: Active
+  entry: Entry
   account: Account
   queue: Gated
   results: (ItemResult | undefined)[]
@@ -64,8 +63,8 @@ interface Work {
 }
 
 async function sendAll(context: SendContext, work: Work): Promise<void> {
-  const { active, account, queue, results } = work
-  const { delivery: { deferred, open } } = active
+  const { entry, account, queue, results } = work
+  const { delivery: { deferred, open } } = entry
   const { gates, deliveries, policy: { retries } } = context
   const mostCalls = gates.isRestricted(queue.bot) ? 1 : Infinity
   const ready = await prepareAll(context, work)
@@ -74,7 +73,7 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
   }))
   const fresh = ready.filter(item => !earlier.some(({ items }) => items.includes(item)))
   const messages = compose(fresh, account)
-  await joinThread(context, active, account, messages)
+  joinThread(context, entry, account, messages)
   const combined = messages.map((items): Outgoing => ({ items, retries: Math.min(retries, mostCalls - 1) }))
   const left = [...earlier.filter(({ items }) => items.length > 0), ...combined]
   for (let next = left.shift(); next; next = left.shift()) {
@@ -82,7 +81,7 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
     const failure = failureOf(result)
     const isClosed = failure?.last.isAboutTarget === true
     const isRefused = failure?.outcome === 'refused' && !isClosed
-    if (isRefused && loosen(deliveries, active, next.items.map(({ index }) => index))) {
+    if (isRefused && loosen(deliveries, entry, next.items.map(({ index }) => index))) {
       left.unshift({ items: next.items, retries: next.retries })
       continue
     }
@@ -103,7 +102,7 @@ async function sendAll(context: SendContext, work: Work): Promise<void> {
 }
 
 /** Prepares the items that have no result yet. */
-async function prepareAll({ media }: AttemptContext, { account, active: { delivery, items = [] }, results }: Work): Promise<Ready[]> {
+async function prepareAll({ media }: AttemptContext, { account, entry: { delivery, items = [] }, results }: Work): Promise<Ready[]> {
   const { summary } = delivery
   const ready: Ready[] = []
   for (const [index, item] of itemsFor(account, delivery, items).entries()) {
@@ -123,22 +122,20 @@ async function prepareAll({ media }: AttemptContext, { account, active: { delive
 
 async function sendOne(context: SendContext, work: Work, { items, retries, earlier }: Outgoing): Promise<ItemResult> {
   const { gates, policy: { settleTime, timeout } } = context
-  const { active, account, queue, results } = work
+  const { entry, account, queue, results } = work
   if (work.hasLeft && !earlier) await waitForTurn(context, queue)
   gates.takeTurn(queue.bot)
   let hasArrived = false
   try {
     const indices = items.map(({ index }) => index)
-    const message = messageOf(account, active.delivery, indices, await load(items))
+    const message = messageOf(account, entry.delivery, indices, await load(items))
     const settle = settlingTime(items, Math.max(settleTime, timeout))
-    const sending = { active, results, indices, chat: queue.name, account, message, kind: kindOf(items), settle, retries, earlier }
+    const sending = { entry, results, indices, chat: queue.name, account, message, kind: kindOf(items), settle, retries, earlier }
     const receipt = await attempt(context, sending)
     hasArrived = true
-    await recallReplaced(context, active, account, indices)
+    await recallReplaced(context, entry, account, indices)
     return toSent(receipt, message.likeness)
   } catch (error) {
-    // The next owner of the data store looks for the message.
-    if (error instanceof NotOwner) throw error
     return { success: false, error: error instanceof SendError ? error.toRelayError() : RelayError.from(error) }
   } finally {
     work.hasLeft = true
@@ -167,11 +164,11 @@ function itemsFor(account: Account, delivery: Delivery, items: readonly ParsedIt
 
 /** Builds an open message of a delivery again, for a look-up. */
 export async function openMessage(
-  { media, deliveries }: Pick<AttemptContext, 'media' | 'deliveries'>, active: Active, { indices }: Open, account: Account,
+  { media, deliveries }: Pick<AttemptContext, 'media' | 'deliveries'>, entry: Entry, { indices }: Open, account: Account,
 ): Promise<{ message: Message, kind: MessageKind }> {
-  const { delivery } = active
+  const { delivery } = entry
   const prepared: PreparedItem[] = []
-  const present = itemsFor(account, delivery, await deliveries.itemsOf(active))
+  const present = itemsFor(account, delivery, deliveries.itemsOf(entry))
   for (const index of indices) {
     const item = present[index]
     if (item instanceof RelayError) throw item

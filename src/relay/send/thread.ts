@@ -4,7 +4,7 @@ import type { Account, LoadedItem, Message } from '../../platform/port'
 import { nameOf } from '../look-up/claims'
 import { inTime } from '../clock'
 import { isRepeatable, kindOf, type PreparedItem } from './compose'
-import type { Active, Deliveries } from '../delivery/deliveries'
+import type { Deliveries, Entry } from '../delivery/deliveries'
 import { messageIdsOf, standsFor, threadDeedOf, type Delivery } from '../delivery/delivery'
 import type { ThreadDeed, ThreadLink } from '../delivery/flow'
 import type { RunningOptions } from '../options'
@@ -73,17 +73,17 @@ function isAlone({ mode, flow: { digest, members } }: Delivery): boolean {
 }
 
 /**
- * Decides how a delivery joins its thread. A decision is final once a message of the delivery may have arrived. The journal has it before
- * the first call.
+ * Decides how a delivery joins its thread. A decision is final once a message of the delivery may have arrived. The file has it before the
+ * first call.
  *
  * @param messages the items of the platform messages to send
- * @throws the error of the database, for a deferred delivery
+ * @throws RelayError for a deferred delivery, if the file cannot be read
  */
-export async function joinThread(
-  { clock, deliveries, policy: { retries } }: ThreadContext, active: Active, account: Account,
+export function joinThread(
+  { clock, deliveries, policy: { retries } }: ThreadContext, entry: Entry, account: Account,
   messages: readonly (readonly (PreparedItem & { index: number })[])[],
-): Promise<void> {
-  const { delivery: { flow: { thread }, mode, target, open, results }, items = [] } = active
+): void {
+  const { delivery: { flow: { thread }, mode, target, open, results }, items = [] } = entry
   if (!thread) return
   // On many platforms files, videos and voice messages cannot be replies.
   const lead = messages.find(message => isRepeatable(kindOf(message))) ?? messages[0]
@@ -93,12 +93,12 @@ export async function joinThread(
   const answersAnother = items.some(item => !(item instanceof RelayError) && item.type === 'reply')
   const isText = mode === 'single' && messages.length === 1 && lead.every(({ type }) => type === 'text' || type === 'at')
   const judged = judge({
-    mode: thread.mode, phase: thread.phase, wall, retries, past: await deliveries.inThread(active, thread.name, wall - lifetime),
+    mode: thread.mode, phase: thread.phase, wall, retries, past: deliveries.inThread(entry, thread.name, wall - lifetime),
     canUpdate: account.update !== undefined && isText,
     canAnswer: messageId => !answersAnother && isRepeatable(kindOf(lead)) && takesReply(account, target, messageId),
     recallableFor: account.recallableFor,
   })
-  deliveries.link(active, { ...thread, ...judged, index: lead[0].index })
+  deliveries.link(entry, { ...thread, ...judged, index: lead[0].index })
 }
 
 function takesReply(account: Account, target: Delivery['target'], messageId: string): boolean {
@@ -127,10 +127,10 @@ export function messageOf(
  *
  * @returns whether to call again
  */
-export function loosen(deliveries: Deliveries, active: Active, indices: readonly number[]): boolean {
-  const link = linkOf(active.delivery.flow.thread, indices)
+export function loosen(deliveries: Deliveries, entry: Entry, indices: readonly number[]): boolean {
+  const link = linkOf(entry.delivery.flow.thread, indices)
   if (link?.done !== 'updated' && link?.done !== 'replied') return false
-  deliveries.link(active, link.done === 'updated' ? { ...link, done: 'replied' } : { ...link, done: 'new', ids: [] })
+  deliveries.link(entry, link.done === 'updated' ? { ...link, done: 'replied' } : { ...link, done: 'new', ids: [] })
   return true
 }
 
@@ -139,14 +139,14 @@ export function loosen(deliveries: Deliveries, active: Active, indices: readonly
  * After a restart, a message may be recalled twice.
  */
 export async function recallReplaced(
-  { clock, deliveries, policy: { timeout }, stop }: ThreadContext, active: Active, account: Account, indices: readonly number[],
+  { clock, deliveries, policy: { timeout }, stop }: ThreadContext, entry: Entry, account: Account, indices: readonly number[],
 ): Promise<void> {
-  const link = linkOf(active.delivery.flow.thread, indices)
+  const link = linkOf(entry.delivery.flow.thread, indices)
   if (link?.done !== 'replaced') return
   const { ids = [] } = link
-  const recalled = Promise.all(ids.map(id => account.recall(active.delivery.target, id))).then(() => true, () => false)
+  const recalled = Promise.all(ids.map(id => account.recall(entry.delivery.target, id))).then(() => true, () => false)
   const isDone = await inTime(clock, recalled, timeout, stop)
-  if (!isDone) deliveries.link(active, { ...link, done: 'new', ids: [] })
+  if (!isDone) deliveries.link(entry, { ...link, done: 'new', ids: [] })
 }
 
 /** The thread link of a platform message; `undefined` if another message represents the delivery in its thread. */

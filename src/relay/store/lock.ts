@@ -44,6 +44,8 @@ export class FolderLock {
   private trusted: { until: number, mark: string } | undefined
   /** Who has the lock while this relay waits for it, as people see it. */
   holder: string | undefined
+  /** Whether that is a process of this machine, which has to end before this relay can have the lock. */
+  isHolderAlive = false
 
   /**
    * @param dataDir is created if it does not exist
@@ -136,7 +138,8 @@ export class FolderLock {
     const isHere = otherHost === host
     if (!(isHere && isGone(Number(pid), start))) {
       // Without the start of a process, another one may have its ID by now.
-      if ((isHere && start !== '') || process.platform === 'win32' || !this.isStale(`${content} ${markOf(this.path)}`)) return
+      this.isHolderAlive = isHere && start !== ''
+      if (this.isHolderAlive || process.platform === 'win32' || !this.isStale(`${content} ${markOf(this.path)}`)) return
       this.beforeForce()
     }
     const own = `${this.path}.${process.pid}`

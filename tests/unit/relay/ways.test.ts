@@ -108,7 +108,7 @@ describe('a delivery with several ways', () => {
     core.port.online = false
     for (const text of ['a', 'b', 'c']) void core.submit(text, { route: { ...route, ways: [...ways, { target: { kind: 'group', id: '3' } }] } })
     await core.run(2_000)
-    assert.deepEqual([...core.journal.rows.values()].map(({ delivery }) => delivery.target.id), ['3', '3', '3'])
+    assert.deepEqual(core.rows.map(delivery => delivery.target.id), ['3', '3', '3'])
     core.port.online = true
     await core.run(2_000)
     assert.deepEqual(core.port.texts, ['a', 'b', 'c'])
@@ -121,7 +121,7 @@ describe('a delivery with several ways', () => {
     core.port.online = false
     await core.run(2 * minute)
     await core.run(100, core.submit('a', { route }))
-    const past = [...core.journal.rows.values()].flatMap(({ delivery }) => delivery.flow.route?.past ?? [])
+    const past = core.rows.flatMap(delivery => delivery.flow.route?.past ?? [])
     assert.deepEqual(past.map(({ reason }) => reason), [`${causes['logged-out'].en}: nothing was sent, try again later`])
   })
 
@@ -242,7 +242,7 @@ describe('a delivery with several ways', () => {
     await core.run(minute)
     core.port.online = true
     await core.run(10 * minute)
-    const [first] = [...core.journal.rows.values()].filter(({ delivery }) => delivery.flow.sendAt !== undefined)
+    const [first] = core.rows.filter(delivery => delivery.flow.sendAt !== undefined)
     assert.deepEqual([first?.delivery.target.id, first?.delivery.state], ['1', 'sent'])
   })
 
@@ -250,7 +250,7 @@ describe('a delivery with several ways', () => {
     const core = await Core.ready({ retries: 0, fates: [fates.sent, fates.removed] })
     for (const text of ['0', '1', '2']) await core.run(20, core.later(text, { route, policy: { name: 'oncall', digest: 30_000 } }))
     await core.run(5 * minute)
-    assert.deepEqual([...core.journal.rows.values()].map(({ delivery: { state } }) => state), core.states.map(() => 'sent'))
+    assert.deepEqual(core.rows.map(({ state }) => state), core.states.map(() => 'sent'))
     assert.deepEqual(core.called, ['0', '2, 1 (1), 2 (1)', '1', '2'])
   })
 

@@ -265,7 +265,7 @@ describe('a digest', () => {
     for (let count = 0; count < 10; count++) await core.run(100, core.later('x'.repeat(100), { policy: digest }))
     await core.run(minute)
     assert.deepEqual([core.called.length, core.called[1]?.match(/x+/g)?.length], [2, 4])
-    assert.equal([...core.journal.rows.values()].filter(({ delivery: { flow } }) => flow.digest?.shown === false).length, 5)
+    assert.equal(core.rows.filter(({ flow }) => flow.digest?.shown === false).length, 5)
   })
 
   test('is refused to a caller where nothing lasts', async () => {
@@ -374,7 +374,7 @@ describe('a digest', () => {
     const core = new Core({ retries: 0, fates: [fates.sent, fates.removed] })
     await three(core)
     await core.run(minute)
-    const failed = [...core.journal.rows.values()].flatMap(({ delivery }) => delivery.state === 'failed' ? [delivery] : [])
+    const failed = core.rows.flatMap(delivery => delivery.state === 'failed' ? [delivery] : [])
     assert.equal(failed.length, 2)
     for (const { id } of failed) await Promise.race([core.relay.retry(id, () => undefined), core.run(100)])
     await core.run(5 * minute)
@@ -410,9 +410,9 @@ describe('a digest that cannot leave', () => {
     await three(core)
     await core.run(30_000)
     assert.equal(core.called.length, 2)
-    core.journal.isAway = true
+    core.storage.isFull = true
     await core.run(minute)
-    core.journal.isAway = false
+    core.storage.isFull = false
     await core.run(20 * minute)
     assert.deepEqual(core.port.texts, ['0', '2, 1 (1), 2 (1)'])
     assert.deepEqual(statesOf(core, '1', '2'), ['sent', 'sent'])
@@ -508,7 +508,7 @@ describe('a backlog', () => {
     const core = await Core.ready({ retries: 0, pauseAfter: 100 })
     for (let count = 0; count < 8; count++) core.port.fates.push(fates.refused)
     for (const text of ['1', '2', '3', '4', '5', '6', '7', '8']) await core.run(100, core.later(text, { door }))
-    const ids = [...core.journal.rows.keys()]
+    const ids = core.rows.map(({ id }) => id)
     core.port.fates.push({ arrives: 500, answered: 500 })
     for (const id of ids) {
       void core.relay.retry(id, () => undefined)

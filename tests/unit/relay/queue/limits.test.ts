@@ -81,7 +81,7 @@ describe('a platform that limits the rate', () => {
     const core = new Core({ fates: [limited(20_000)] })
     await core.run(1_000, core.later('x'))
     core.relay.end()
-    core.start()
+    core.reload()
     await core.run(30_000)
     assert.deepEqual([core.states, times(core)], [['sent'], [0, 20]])
   })

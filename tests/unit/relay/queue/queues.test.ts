@@ -183,7 +183,7 @@ describe('whoever waits in a queue that is closed meanwhile is turned away:', ()
     const core = await Core.ready()
     const update = core.journal.update.bind(core.journal)
     core.journal.update = delivery => {
-      core.journal.isAway = true
+      core.storage.isFull = true
       return update(delivery)
     }
     await core.run(100, core.later('deferred'))
@@ -191,7 +191,7 @@ describe('whoever waits in a queue that is closed meanwhile is turned away:', ()
     await core.run(1_000, core.submit('next'), core.submit('elsewhere', { target: other }))
     assert.deepEqual(core.log, ['deferred accepted', 'caller store-down', 'next store-down', 'elsewhere sent'])
     core.journal.update = update
-    core.journal.isAway = false
+    core.storage.isFull = false
     await core.run(2_000)
     assert.deepEqual(core.port.texts, ['elsewhere', 'deferred'])
   })
@@ -347,7 +347,7 @@ describe('a pause', () => {
     await core.run(100, core.submit('x'))
     core.relay.end()
     await core.run(400)
-    core.start()
+    core.reload()
     await core.run(100)
     assert.deepEqual([core.relay.queues().map(({ state }) => state), [...core.relay.failing().keys()]], [['paused'], [queue]])
     await core.run(3_600_000)
@@ -379,7 +379,7 @@ describe('an end', () => {
     assert.deepEqual(core.log.slice(-1), ['caller stopping'])
     assert.deepEqual(core.called, ['one', 'muted'])
     core.isStopping = false
-    core.start()
+    core.reload()
     await core.run(100)
     await core.run(100, core.submit('paused', { target: { kind: 'group', id: '2' } }))
     assert.equal(core.log.at(-1), 'paused paused 60')
@@ -394,7 +394,7 @@ describe('an end', () => {
     core.relay.end()
     await core.run(1000)
     assert.deepEqual([core.states, core.called], [['queued'], []])
-    core.start()
+    core.reload()
     await core.run(20_000)
     assert.deepEqual([core.states, core.called], [['sent'], ['file']])
   })

@@ -149,7 +149,7 @@ describe('a message that', () => {
     await core.run(20, core.later('x'))
     core.relay.end()
     await core.run(1_000)
-    core.start()
+    core.reload()
     await core.run(600_000)
     assert.deepEqual([core.states, core.called], [['sent'], ['x']])
   })
@@ -199,7 +199,7 @@ describe('a message that', () => {
     await core.run(40_000)
     core.relay.end()
     await core.run(1_000)
-    core.start()
+    core.reload()
     core.port.isHistorySilent = false
     await core.run(400_000)
     const { delivery } = await submitted
@@ -226,7 +226,7 @@ describe('a message that', () => {
     core.port.isHistorySilent = false
     await core.run(400_000)
     assert.deepEqual(await states(), ['sent', 'sent'])
-    assert.deepEqual([...core.journal.rows.values()].map(({ delivery: { key } }) => key), [null, null])
+    assert.deepEqual(core.rows.map(({ key }) => key), [null, null])
   })
 
   test('was leaving when the connection was lost is looked for when it is back', async () => {
@@ -242,9 +242,9 @@ describe('a message that', () => {
   test('is found where an equal one before it was refused and not called again', async () => {
     const core = new Core({ fates: [refused, lost] })
     await core.run(5, core.submit('x', { key: 'k' }))
-    core.journal.isAway = true
+    core.storage.isFull = true
     await core.run(1_000)
-    core.journal.isAway = false
+    core.storage.isFull = false
     await core.run(10_000)
     await core.run(100_000, core.submit('x', { key: 'l' }))
     assert.deepEqual([core.log, core.called], [['x unsent', 'x sent'], ['x', 'x']])
@@ -294,7 +294,7 @@ describe('a message that', () => {
       const finished = core.relay.ended
       await core.run(1_000)
       await finished
-      core.start()
+      core.reload()
       await core.run(100_000)
       assert.deepEqual([core.called, core.states], [['x'], ['sent']])
     })

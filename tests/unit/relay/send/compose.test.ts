@@ -37,7 +37,7 @@ describe('a long text', () => {
     const core = await Core.ready({ longText: 'divide' })
     core.port.online = false
     const id = '01a1f888-5efd-759b-8a19-306f0428960e'
-    await core.run(10, core.submit('log', { id, items: [text] }))
+    await core.run(500, core.submit('log', { id, items: [text] }))
     assert.deepEqual([core.states, core.called], [['failed'], []])
     core.port.online = true
     await core.relay.retry(id, () => undefined)

@@ -159,7 +159,7 @@ describe('an update', () => {
 test('a message of a thread, for which a caller waits, does not wait for a database that is away', async () => {
   const core = new Core()
   await core.run(100)
-  core.journal.isAway = true
+  core.storage.isFull = true
   await core.run(100, core.later('x'))
   core.journal.list = () => new Promise((_, reject) => core.clock.after(8_000, () => reject(new Error('no answer'))))
   await core.run(100, core.submit('a', { thread: 't' }))
