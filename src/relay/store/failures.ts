@@ -15,7 +15,7 @@ const causes: Readonly<Record<string, string>> = {
   EDQUOT: full,
   ENOTDIR: noFolder,
   EEXIST: noFolder,
-  EISDIR: 'relay.db in the data folder of the relay is a folder: move it away',
+  EISDIR: 'relay.db or relay.db-wal in the data folder of the relay is a folder: move it away',
   EMFILE: 'the bot has too many open files: raise its limit',
 }
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'koishi'
-import { accessSync, constants, existsSync, fdatasyncSync, fsyncSync, renameSync, rmSync, statSync } from 'node:fs'
+import { accessSync, chmodSync, constants, existsSync, fdatasyncSync, fsyncSync, renameSync, rmSync, statSync } from 'node:fs'
 import { codeOf, RelayError } from '../../errors'
 import { every, pause, systemClock, type Clock } from '../clock'
 import { Connection } from './connection'
@@ -126,13 +126,14 @@ class FileStorage implements Storage {
     // A store that was closed has no log.
     const isUnclean = sizeOf(files.log) > 0
     touch(files.file)
-    touch(files.log)
+    if (isUnclean) touch(files.log)
     const connection = openConnection(files.file, this.wasDamaged ? 'integrity_check(1)' : isUnclean ? 'quick_check(1)' : undefined)
     try {
       const version = connection.migrate()
       if (version !== undefined) throw new RelayError('store-down', newer)
       // After a sync that failed, the log in the cache may differ from the one on the disk: this writes all of it once more.
       if (isUnclean) connection.value('PRAGMA wal_checkpoint(TRUNCATE)')
+      chmodSync(files.log, 0o600)
       withDescriptor(files.log, 'r+', fdatasyncSync)
       this.syncFolder()
       this.wasDamaged = false
@@ -210,7 +211,8 @@ function openConnection(file: string, check: string | undefined): Connection {
   try {
     // Without shared memory, and so before the write-ahead log is used.
     demand('locking_mode = EXCLUSIVE', 'exclusive')
-    connection.value('PRAGMA auto_vacuum = INCREMENTAL')
+    // It writes, so only a new file gets it.
+    if (sizeOf(file) === 0) connection.value('PRAGMA auto_vacuum = INCREMENTAL')
     demand('journal_mode = WAL', 'wal')
     demand(`wal_autocheckpoint = ${longLog}`, longLog)
     demand(`journal_size_limit = ${4 * longLog * 4_096}`, 4 * longLog * 4_096)
