@@ -115,7 +115,7 @@ function outcomeOf(status) {
   if (status < 300) return status === 202 ? "accepted" : "sent";
   if (status === 401 || status === 403) return "denied";
   if (status === 409) return "unanswered";
-  if (status === 408 || status === 429 || status === 501 || status === 507) return "unsent";
+  if (status === 408 || status === 429 || status === 507) return "unsent";
   return status < 500 ? "usage" : "unanswered";
 }
 function judge({ status, headers, msg, data }) {

@@ -148,8 +148,8 @@ function outcomeOf(status: number): Outcome {
   if (status === 401 || status === 403) return 'denied'
   // The request is in progress.
   if (status === 409) return 'unanswered'
-  // The body came too slowly, the rate of the key was exceeded, there is no database, or the disk is full: nothing was sent.
-  if (status === 408 || status === 429 || status === 501 || status === 507) return 'unsent'
+  // The body came too slowly, the rate of the key was exceeded, or the disk is full: nothing was sent.
+  if (status === 408 || status === 429 || status === 507) return 'unsent'
   return status < 500 ? 'usage' : 'unanswered'
 }
 

@@ -76,7 +76,6 @@ export const sentences: Readonly<Record<string, string>> = {
   'the caller of this delivery waits for it: it cannot be withdrawn': '调用方正在等待结果，无法取消',
   'this delivery is {}: only a queued one can be withdrawn': '只有等待中的投递可以取消',
   'this delivery is {}: only an undelivered one can be retried': '只有未送达的投递可以重试',
-  'this delivery is changing': '投递的状态正在变化',
   'the same request came again with its Idempotency-Key, as delivery {}': '同一请求已用它的幂等键重新提交，见投递 {}',
   'the platform may still be carrying it out: try again in {} s': '平台可能仍在发送：请 {} 秒后重试',
   'nothing is waiting in a queue of this name': '这个队列中没有等待的消息',
