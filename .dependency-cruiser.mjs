@@ -51,7 +51,7 @@ const layers = [
   'clock', 'store/store', 'store/schema', 'store/connection', 'store/lock', 'store/failures', 'store/workers', 'store/file-store', 'store/file-storage',
   'delivery/summary', 'delivery/flow', 'delivery/delivery', 'delivery/row', 'delivery/filter', 'queue/ways', 'options',
   'delivery/deliveries-table', 'delivery/purge', 'delivery/deliveries', 'delivery/history', 'accept/fingerprint', 'accept/inquiries', 'send/compose',
-  'queue/bundle', 'queue/limits', 'look-up/claims', 'send/thread', 'send/attempt', 'queue/gates', 'queue/queue', 'send/send', 'queue/queues',
+  'queue/bundle', 'queue/limits', 'look-up/claims', 'send/thread', 'send/attempt', 'queue/obstacles', 'queue/gates', 'queue/queue', 'send/send', 'queue/conclude', 'queue/queues',
   'accept/intake', 'look-up/recheck', 'accept/keys', 'core', 'relay', 'start',
 ]
 
@@ -141,7 +141,7 @@ export default {
       comment: 'A door hands over a submission and reads what became of it. Everything else is the relay\'s own.',
       severity: 'error',
       from: { path: within(...doors, 'service', 'metrics') },
-      to: { path: within('relay'), pathNot: '^src/relay/(?:relay|options|delivery/(?:delivery|filter|summary)|queue/(?:queue|gates|bundle)|accept/inquiries|store/store)[.]ts$' },
+      to: { path: within('relay'), pathNot: '^src/relay/(?:relay|options|delivery/(?:delivery|filter|summary)|queue/(?:queue|obstacles|bundle)|accept/inquiries|store/store)[.]ts$' },
     },
   ],
 

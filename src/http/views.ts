@@ -1,7 +1,7 @@
 // What deliveries, queues and times look like in the answers.
 import { writeTarget } from '../message/target'
 import { outcomeOf, threadDeedOf, type Delivery, type Results, type State } from '../relay/delivery/delivery'
-import type { Block } from '../relay/queue/gates'
+import type { Block } from '../relay/queue/obstacles'
 import type { QueueState, Wait } from '../relay/queue/queue'
 import type { Relay } from '../relay/relay'
 

@@ -2,11 +2,11 @@ import { demand, RelayError } from '../../errors'
 import { httpPlatform, type MessageRequest, type ParsedItem } from '../../message/model'
 import { checkItems, fitTexts } from '../send/compose'
 import type { Entry } from '../delivery/deliveries'
-import { createDelivery, failRest, partsFor, type Delivery, type Idempotency } from '../delivery/delivery'
+import { createDelivery, partsFor, type Delivery, type Idempotency } from '../delivery/delivery'
 import { queueOf } from '../queue/queue'
 import type { EntryContext } from '../queue/queues'
 import type { Submission } from '../options'
-import { currentWay, nextWay } from '../queue/ways'
+import { currentWay, tryWays } from '../queue/ways'
 
 /** The default lifetime of a deferred or retried delivery, in milliseconds. */
 export const defaultExpiry = 24 * 60 * 60 * 1000
@@ -61,7 +61,7 @@ export class Intake {
     const { id, request, caller = null, door } = submission
     const delivery = createDelivery({ id, caller, door, recordContent }, this.nextSeq(), clock.wall(), request, idempotency)
     try {
-      return this.place(submission, delivery)
+      return tryWays(delivery, clock, () => this.place(submission, delivery))
     } catch (thrown) {
       const error = RelayError.from(thrown)
       const way = currentWay(delivery.flow.route) ?? request.bot
@@ -78,25 +78,8 @@ export class Intake {
     }
   }
 
-  /**
-   * Enters a delivery into a queue: that of the first way that accepts it.
-   *
-   * @throws RelayError why the last way refuses it
-   */
-  private place(submission: Submission, delivery: Delivery): Entry {
-    const { clock } = this.context
-    for (;;) {
-      try {
-        return this.placeOnce(submission, delivery)
-      } catch (error) {
-        const next = nextWay(delivery, failRest(delivery, RelayError.from(error)), clock.wall())
-        if (!next) throw error
-        Object.assign(delivery, next)
-      }
-    }
-  }
-
-  private placeOnce({ request, admit, signal, deferred }: Submission, delivery: Delivery): Entry {
+  /** Puts a delivery into the queue of its present way. @throws RelayError why that does not take it */
+  private place({ request, admit, signal, deferred }: Submission, delivery: Delivery): Entry {
     const { port, deliveries, gates, queues } = this.context
     const { expiresIn, sendAt } = request
     const { target, flow: { route } } = delivery

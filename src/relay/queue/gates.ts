@@ -1,13 +1,14 @@
-import { RelayError } from '../../errors'
-import { causes, explain, type CauseId } from '../../message/causes'
+import type { RelayError } from '../../errors'
+import { causes } from '../../message/causes'
 import type { Target } from '../../message/model'
-import { quietUntil, timeOfDay } from '../../message/quiet'
+import { quietUntil } from '../../message/quiet'
 import { longestLimit, type Closure, type SendError } from '../../platform/port'
 import { inTime } from '../clock'
 import { digestOf, type Delivery } from '../delivery/delivery'
-import type { Deferral, Flow } from '../delivery/flow'
+import type { Deferral } from '../delivery/flow'
 import type { Limits } from './limits'
 import type { RunningOptions } from '../options'
+import { offlineBlock, refusalOf, type Block, type Obstacle } from './obstacles'
 
 /** The part of a queue that its gate needs. */
 export interface Gated {
@@ -16,23 +17,6 @@ export interface Gated {
   readonly bot: string
   readonly target: Target
 }
-
-/** Why a queue sends nothing for now. Times are in milliseconds since the epoch. */
-export type Block = BlockCause & {
-  /** In plain English. */
-  readonly reason: string
-  /** Since when, if that is known. */
-  readonly since?: number
-  /** When it ends; `null` if that is not known. */
-  readonly until: number | null
-}
-
-type BlockCause
-  /** The platform has closed the chat for a while, or limits the rate, or hides the messages of the account. */
-  = | { readonly state: 'held' | 'limited', readonly cause: CauseId }
-    /** The target failed too often. */
-    | { readonly state: 'paused', readonly cause: 'paused' }
-    | { readonly state: 'offline', readonly cause: 'offline' }
 
 /** The state of a chat. Times are those of the monotonic clock, in milliseconds. */
 interface Gate {
@@ -89,8 +73,8 @@ const spacing = { first: minute / 2, longest: 5 * minute }
 const leastMemory = 5 * minute
 /** The longest interval of a digest. */
 const longestDigest = 60 * minute
-/** The longest `Retry-After` of a hold, in seconds. */
-const mostRetryAfter = 60
+/** How often a queue looks whether its bot is online, in milliseconds. */
+const lookInterval = 1_000
 
 /**
  * Decides when queues may send. Each queue has a gate, each account a standing:
@@ -109,18 +93,53 @@ export class Gates {
 
   constructor(private readonly context: RunningOptions & { limits: Limits }, private readonly memory: GateMemory) {}
 
+  /**
+   * All that keeps a queue from sending now, in the order in which it is shown.
+   *
+   * A hold turns callers away until its next try is due, a rate limit only if it is long: they wait for a short one.
+   */
+  obstacles(queue: Pick<Gated, 'name' | 'bot'>): Obstacle[] {
+    const { clock, limits, port } = this.context
+    const { hold, pausedUntil = -Infinity, failure } = this.memory.gates.get(queue.name) ?? {}
+    const [now, wall] = [clock.now(), clock.wall()]
+    const found: Obstacle[] = []
+    const add = (rest: number, block?: Block, turnsAway = rest > 0): void => void found.push({ rest, block, turnsAway })
+    if (hold) add(hold.nextTry - now, { state: 'held', cause: hold.cause, reason: causes[hold.cause].en, since: hold.since, until: hold.until })
+    if (pausedUntil > now) add(pausedUntil - now, { state: 'paused', cause: 'paused', reason: failure?.reason() ?? '', until: wall + pausedUntil - now })
+    // An event announces that the bot is online; the interval is for lost events.
+    const offline = offlineBlock(port.find(queue.bot))
+    if (offline) add(lookInterval, offline)
+    const limit = limits.rest(queue.name)
+    if (limit > 0) add(limit, { state: 'limited', cause: 'rate-limited', reason: causes['rate-limited'].en, until: wall + limit }, limit > longestLimit)
+    const restriction = this.restrictionOf(queue.bot)
+    const wait = (restriction?.next ?? -Infinity) - now
+    const cause = 'restricted-account'
+    if (wait > 0) add(wait, { state: 'limited', cause, reason: causes[cause].en, since: restriction?.since, until: wall + wait })
+    add(this.spacing(queue), undefined, false)
+    return found
+  }
+
   /** The time until a queue may send, in milliseconds. */
-  rest(queue: Gated): number {
-    const { clock, limits } = this.context
-    const { pausedUntil, hold } = this.gate(queue.name)
-    return Math.max(this.spacing(queue), limits.rest(queue.name), Math.max(pausedUntil, hold?.nextTry ?? -Infinity) - clock.now())
+  rest(queue: Pick<Gated, 'name' | 'bot'>): number {
+    return Math.max(0, ...this.obstacles(queue).map(({ rest }) => rest))
+  }
+
+  /** Why a queue sends nothing for now; `undefined` if nothing but its interval keeps it. */
+  block(queue: Pick<Gated, 'name' | 'bot'>): Block | undefined {
+    return this.obstacles(queue).find(({ block }) => block)?.block
+  }
+
+  /** Why a queue refuses callers; `undefined` if it does not. */
+  refusal(queue: Pick<Gated, 'name' | 'bot'>): RelayError | undefined {
+    return refusalOf(this.obstacles(queue), this.context.clock.wall())
   }
 
   /** The time until the next message of the present delivery may leave, in milliseconds. */
-  spacing({ name, bot }: Gated): number {
+  spacing({ name, bot }: Pick<Gated, 'name' | 'bot'>): number {
     const { clock, queue: { interval } } = this.context
-    const { next = -Infinity } = this.restrictionOf(bot) ?? {}
-    return Math.max(Math.max(this.gate(name).lastSent + interval, this.turns.get(bot) ?? -Infinity, next) - clock.now(), 0)
+    const { lastSent = -Infinity } = this.memory.gates.get(name) ?? {}
+    const next = Math.max(lastSent + interval, this.turns.get(bot) ?? -Infinity, this.restrictionOf(bot)?.next ?? -Infinity)
+    return Math.max(next - clock.now(), 0)
   }
 
   /** Reports that a platform message leaves: the queues of an account take turns. */
@@ -161,7 +180,7 @@ export class Gates {
     const { failures, hold, digestedAt, lastSent, pausedUntil } = this.gate(queue.name)
     const failedUntil = failures > 0 ? Math.max(lastSent, pausedUntil) + Math.max(pauseFor, leastMemory) : -Infinity
     const digestUntil = Math.max(...digestedAt.values()) + longestDigest
-    return hold !== undefined || this.rest(queue) > 0 || Math.max(digestUntil, failedUntil) > clock.now()
+    return hold !== undefined || this.spacing(queue) > 0 || Math.max(digestUntil, failedUntil) > clock.now()
   }
 
   forget(name: string): void {
@@ -196,44 +215,6 @@ export class Gates {
 
   isRestricted(bot: string): boolean {
     return this.restrictionOf(bot) !== undefined
-  }
-
-  /**
-   * Why a queue sends nothing for now; `undefined` if nothing but its interval keeps it.
-   *
-   * @param isTryDue whether a hold does not count, because its next try is due
-   */
-  block({ name, bot }: Pick<Gated, 'name' | 'bot'>, isTryDue = false): Block | undefined {
-    const { clock, limits, port } = this.context
-    const { hold, pausedUntil = -Infinity, failure } = this.memory.gates.get(name) ?? {}
-    if (hold && !isTryDue) return { state: 'held', cause: hold.cause, reason: causes[hold.cause].en, since: hold.since, until: hold.until }
-    const [now, wall] = [clock.now(), clock.wall()]
-    if (pausedUntil > now) return { state: 'paused', cause: 'paused', reason: failure?.reason() ?? '', until: wall + pausedUntil - now }
-    const account = port.find(bot)
-    if (!account) return { state: 'offline', cause: 'offline', reason: 'there is no bot with this platform and self_id', until: null }
-    if (!account.isOnline) {
-      const { cause, words, since } = account.health
-      return { state: 'offline', cause: 'offline', reason: explain(cause, words) ?? 'no bot is online', since, until: null }
-    }
-    const limit = limits.rest(name)
-    if (limit > 0) return { state: 'limited', cause: 'rate-limited', reason: causes['rate-limited'].en, until: wall + limit }
-    const { since = 0, next = -Infinity } = this.restrictionOf(bot) ?? {}
-    const cause = 'restricted-account'
-    if (next > now) return { state: 'limited', cause, reason: causes[cause].en, since, until: wall + next - now }
-  }
-
-  /** Why a queue refuses callers; `undefined` if it does not: they wait for a short limit, and may make the try of a hold that is due. */
-  refusal(queue: Gated): RelayError | undefined {
-    const { clock } = this.context
-    const tryAfter = (this.hold(queue.name)?.nextTry ?? -Infinity) - clock.now()
-    const { state, cause, reason, until = null } = this.block(queue, tryAfter <= 0) ?? {}
-    const rest = until === null ? tryAfter : until - clock.wall()
-    if (state === undefined || (cause === 'rate-limited' && rest <= longestLimit)) return
-    // The log gets the default text: the words of an adapter may contain those of a message.
-    const paused = `this target is paused after repeated failures (${reason}): nothing was sent, try again later`
-    if (state === 'paused') return later(state, rest).with({ message: paused })
-    const text = `${reason}: nothing was sent, try again later`
-    return state === 'offline' ? new RelayError('unsent', text) : later('unsent', rest, text, state === 'held' ? until : null)
   }
 
   /** Reports that a delivery leaves: a restricted account sends no other one meanwhile. */
@@ -393,20 +374,8 @@ export class Gates {
   }
 }
 
-/** Describes a deferral in plain English. */
-export function reasonOf({ kind, until }: Deferral, { policy }: Flow): string {
-  if (kind === 'scheduled') return 'it was ordered for later'
-  return kind === 'digest' ? 'it waits for the next digest' : `quiet hours until ${timeOfDay(until, policy?.quiet?.zone ?? 'UTC')}`
-}
-
 /** The wait before a held queue tries again, in milliseconds. */
 function waitFor({ cause, until }: Closure, tries: number, wall: number): number {
   if (until !== null) return Math.min(Math.max(until - wall, askAfter.least), askAfter.most)
   return cause === 'unreachable' ? Math.min(reachAfter.first * 2 ** tries, reachAfter.longest) : tryWaits[tries] ?? 15 * minute
-}
-
-/** A refusal with `Retry-After`, for a state that lasts so many milliseconds. */
-export function later(code: 'unsent' | 'paused', ms: number, text?: string, until: number | null = null): RelayError {
-  const seconds = Math.min(Math.max(Math.ceil(ms / 1000), 1), code === 'paused' ? Infinity : mostRetryAfter)
-  return new RelayError(code, text, { headers: { 'retry-after': String(seconds) }, ...until !== null && { details: { held_until: new Date(until).toISOString() } } })
 }

@@ -3,13 +3,14 @@ import type { CauseId } from '../../message/causes'
 import type { Account, Closure } from '../../platform/port'
 import { every } from '../clock'
 import type { Entry } from '../delivery/deliveries'
-import { digestOf, failRest, isOverdue, isPassing, mayHaveArrived, outcomeOf, type Delivery, type Results } from '../delivery/delivery'
+import { digestOf, failRest, isOverdue, mayHaveArrived, type Delivery, type Results } from '../delivery/delivery'
 import type { Delay } from '../options'
 import { checkItems } from '../send/compose'
 import { send, type SendContext, type SendEnd } from '../send/send'
 import { gather, joins } from './bundle'
+import { conclude, type Conclusion } from './conclude'
 import { backlogOf, isScheduled, Queue, queueOf, readQueue, stateOf, untilDue, waitingIn, type Backlog, type QueueState } from './queue'
-import { currentWay, hasNextWay, nextWay } from './ways'
+import { currentWay, hasNextWay, nextWay, tryWays } from './ways'
 
 /** The parts of the core for work that enters deliveries into queues. */
 export interface EntryContext extends SendContext {
@@ -30,6 +31,8 @@ export interface Waiting {
 
 /** Why a delivery is removed from its queue, and whether this ends it even where it has a further way. */
 interface Removal { error: RelayError, isFinal: boolean }
+
+type FallsApart = Extract<Conclusion, { kind: 'falls apart' }>
 
 /** The state of a queue at one moment: why it refuses callers, and the times of both clocks. */
 interface Moment { refusal: RelayError | undefined, now: number, wall: number }
@@ -236,12 +239,9 @@ export class Queues {
       if (queue.entries.length > 0) return untilDue(queue, clock)
       return gates.hold(queue.name) && Math.max(gates.rest(queue), emptyLook)
     }
-    const rest = this.rest(queue)
-    if (rest > 0) {
-      if (!this.isOnline(queue)) queue.delay ??= 'offline'
-      else if (['held', 'paused'].includes(gates.block(queue)?.state ?? '')) queue.delay ??= 'closed'
-    }
-    return rest
+    const state = gates.block(queue)?.state
+    if (state !== undefined && state !== 'limited') queue.delay ??= this.isOnline(queue) ? 'closed' : 'offline'
+    return this.rest(queue)
   }
 
   /** Begins work. The doors count the requests of waiting callers. A deferred delivery does not start while the relay stops. */
@@ -267,8 +267,7 @@ export class Queues {
   /** The time until a queue may try its head, in milliseconds. */
   private rest(queue: Queue): number {
     const { clock, gates } = this.context
-    // An event announces that the bot is online; the interval is for lost events.
-    return Math.max(gates.rest(queue), this.isOnline(queue) ? 0 : lookInterval, queue.againAt - clock.now())
+    return Math.max(gates.rest(queue), queue.againAt - clock.now())
   }
 
   /** The account of a queue is back. It has not heard what the platform reported meanwhile, so it asks about a closed chat. */
@@ -398,57 +397,67 @@ export class Queues {
   }
 
   /**
-   * Dissolves a digest that could not leave.
-   *
-   * @param isAlone whether each of its members leaves by itself from now on
-   * @param reason why the chat takes nothing any more: the members go on to their next ways, or end
-   * @returns the members that go on waiting
-   * @throws RelayError: then the digest is still there, and its members must not leave beside it
-   */
-  private dissolve({ delivery }: Entry, isAlone: boolean, reason?: RelayError): readonly Entry[] {
-    const { deliveries } = this.context
-    const members = deliveries.membersOf(delivery)
-    deliveries.withdraw(delivery)
-    for (const entry of members) {
-      entry.isAlone = isAlone
-      if (reason) this.remove(entry, { error: reason, isFinal: false })
-    }
-    return reason ? [] : members
-  }
-
-  /**
-   * Ends a delivery after its send, or has it wait again: a deferred one does where it could not leave for now.
+   * Carries out what follows from the end of a send.
    *
    * @returns as `work`
+   * @throws RelayError if a digest cannot be removed: its members must not leave beside it
    */
-  private conclude(queue: Queue, entry: Entry, { results, failure }: SendEnd): readonly Entry[] {
-    const { chats, deliveries, gates, stop, digest: { backlog } } = this.context
-    const { delivery, delivery: { id, flow, deferred } } = entry
-    const hasLeft = results.some(mayHaveArrived)
+  private conclude(queue: Queue, entry: Entry, end: SendEnd): readonly Entry[] {
+    const { deliveries, stop } = this.context
+    const { delivery } = entry
     const members = deliveries.membersOf(delivery)
-    if (hasLeft) {
-      const isLate = (each: Entry): boolean => each.since !== undefined && joins(each.delivery, queue.delay)
-      gates.digested(queue.name, [entry, ...members].map(each => each.delivery))
-      if (queue.delay && queue.entries.filter(isLate).length <= backlog) queue.delay = undefined
+    if (end.results.some(mayHaveArrived)) this.noteLeft(queue, [entry, ...members])
+    const conclusion = conclude(delivery, end, members.length > 0, stop.aborted)
+    switch (conclusion.kind) {
+      case 'waits':
+        this.noteUnsent(queue, end)
+        deliveries.postpone(entry, conclusion.results)
+        return [entry]
+      case 'falls apart':
+        if (!conclusion.isAlone) this.noteUnsent(queue, end)
+        return this.dissolve(delivery, members, conclusion)
+      case 'goes on':
+        this.finish(queue, entry, this.goOn(entry, conclusion.results))
+        return []
+      case 'ends':
+        this.finish(queue, entry, conclusion.results)
+        return []
     }
-    // After a stop, the next relay looks for open messages.
-    const waits = deferred && results.some(result => isPassing(result) || (stop.aborted && outcomeOf(result) === 'unanswered'))
-    const { last } = failure ?? {}
-    // A caller at the head may try for itself: only deferred deliveries close the queue.
-    if (waits && last?.causeId === 'unreachable') gates.close(queue.name, { cause: last.causeId, until: null })
-    if (waits && last?.outcome === 'unsent' && !last.limit) this.sift(queue, last.toRelayError())
-    if (members.length > 0 && !hasLeft && !stop.aborted) {
-      const isOfChat = !waits && failure?.last.isAboutTarget === true
-      return this.dissolve(entry, !waits, isOfChat ? failure.toRelayError() : undefined)
-    }
-    if (waits) {
-      deliveries.postpone(entry, results)
-      return [entry]
-    }
-    const left = flow.route && !stop.aborted ? this.goOn(entry, results) : results
-    if (left) deliveries.end(entry, left)
-    if (left && !deliveries.get(id)) chats.written(queue.name, id, left)
+  }
+
+  /** Digest intervals begin, and a queue that has caught up is not late any more. */
+  private noteLeft(queue: Queue, left: readonly Entry[]): void {
+    const { gates, digest: { backlog } } = this.context
+    gates.digested(queue.name, left.map(({ delivery }) => delivery))
+    if (!queue.delay) return
+    const late = queue.entries.filter(({ since, delivery }) => since !== undefined && joins(delivery, queue.delay))
+    if (late.length <= backlog) queue.delay = undefined
+  }
+
+  /** A deferred delivery could not leave for now, and nobody behind it could. A caller at the head may try for itself. */
+  private noteUnsent(queue: Queue, { failure }: SendEnd): void {
+    if (!failure) return
+    const { causeId, outcome, limit } = failure.last
+    if (causeId === 'unreachable') this.context.gates.close(queue.name, { cause: causeId, until: null })
+    if (outcome === 'unsent' && !limit) this.sift(queue, failure.last.toRelayError())
+  }
+
+  /** @returns the members that go on waiting */
+  private dissolve(digest: Delivery, members: readonly Entry[], { isAlone, reason }: Pick<FallsApart, 'isAlone' | 'reason'>): readonly Entry[] {
+    this.context.deliveries.withdraw(digest)
+    for (const entry of members) entry.isAlone = isAlone
+    if (!reason) return members
+    for (const entry of members) this.remove(entry, { error: reason, isFinal: false })
     return []
+  }
+
+  /** @param results `undefined` if it went on to its next way */
+  private finish(queue: Queue, entry: Entry, results: Results | undefined): void {
+    const { chats, deliveries } = this.context
+    const { id } = entry.delivery
+    if (!results) return
+    deliveries.end(entry, results)
+    if (!deliveries.get(id)) chats.written(queue.name, id, results)
   }
 
   /** Ends a delivery that was removed from its queue, or has it go on to its next way. */
@@ -471,27 +480,25 @@ export class Queues {
   private goOn(entry: Entry, results: Results): Results | undefined {
     const { clock, deliveries, port } = this.context
     const { delivery, until = Infinity, signal } = entry
+    const next = nextWay(delivery, results, clock.wall())
+    if (!next) return results
     // Late deliveries leave together on the next way as well.
     const delay: Delay | undefined = !delivery.deferred ? undefined : port.find(delivery.bot)?.isOnline ? 'closed' : 'offline'
-    let end = results
-    for (let change = nextWay(delivery, end, clock.wall()); change; change = nextWay(delivery, end, clock.wall())) {
-      deliveries.change(delivery, change)
-      try {
-        const items = deliveries.itemsOf(entry)
+    deliveries.change(delivery, next)
+    try {
+      tryWays(delivery, clock, () => {
         const { deferred, flow: { route } } = delivery
         const account = port.choose(currentWay(route) ?? {}, deferred)
-        checkItems(account, delivery, items)
+        checkItems(account, delivery, deliveries.itemsOf(entry))
         deliveries.change(delivery, { bot: account.sid })
         const waiting = { signal, delay, patience: until - clock.now(), isAccepted: deferred && !hasNextWay(route) }
         this.demandRoom(delivery, waiting)
         deliveries.note([entry])
         this.enter(entry, waiting)
-        return
-      } catch (error) {
-        end = failRest(delivery, RelayError.from(error))
-      }
+      })
+    } catch (error) {
+      return failRest(delivery, RelayError.from(error))
     }
-    return end
   }
 
   /** Wakes every queue, also those that cannot send, and drops the empty ones. */
@@ -509,8 +516,9 @@ export class Queues {
 
   /** Ends the hold of an empty queue after a while, unless the platform still reports its chat as closed: there is no send to end it. */
   private async look(queue: Queue): Promise<void> {
-    const { port, gates } = this.context
-    if (!gates.hold(queue.name) || gates.rest(queue) > 0) return
+    const { clock, port, gates } = this.context
+    const { nextTry = Infinity } = gates.hold(queue.name) ?? {}
+    if (nextTry > clock.now()) return
     const account = port.find(queue.bot)
     // Nothing is tried in a hold of the account.
     const mayOpen = account && (!gates.isAboutChat(queue.name) || await gates.mayTry(queue))

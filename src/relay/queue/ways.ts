@@ -2,7 +2,8 @@ import { RelayError } from '../../errors'
 import type { Language } from '../../lib/language'
 import type { Address, ParsedItem } from '../../message/model'
 import { writeAddress } from '../../message/target'
-import { mayHaveArrived, outcomeOf, type Change, type Delivery, type Results } from '../delivery/delivery'
+import type { Clock } from '../clock'
+import { failRest, mayHaveArrived, outcomeOf, type Change, type Delivery, type Results } from '../delivery/delivery'
 import type { RouteState, WayEnd } from '../delivery/flow'
 
 /** The present way of a route; `undefined` without a route. */
@@ -32,6 +33,24 @@ export function nextWay({ flow, mode }: Delivery, results: Results, at: number):
   return {
     state: 'queued', target: next.target, bot: '', results: results.map(() => undefined), open: [],
     flow: { ...flow, route: { ...route, index: route.index + 1, past: [...route.past, endOf(present, results, at)] } },
+  }
+}
+
+/**
+ * Tries the present way of a delivery, then each further one, until one takes it.
+ *
+ * @param attempt throws a RelayError if the present way does not take the delivery
+ * @throws RelayError why the last way does not
+ */
+export function tryWays<T>(delivery: Delivery, clock: Clock, attempt: () => T): T {
+  for (;;) {
+    try {
+      return attempt()
+    } catch (error) {
+      const next = nextWay(delivery, failRest(delivery, RelayError.from(error)), clock.wall())
+      if (!next) throw error
+      Object.assign(delivery, next)
+    }
   }
 }
 

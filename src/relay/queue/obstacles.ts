@@ -1,0 +1,69 @@
+import { RelayError } from '../../errors'
+import { explain, type CauseId } from '../../message/causes'
+import { timeOfDay } from '../../message/quiet'
+import type { Account } from '../../platform/port'
+import type { Deferral, Flow } from '../delivery/flow'
+
+/** Something that keeps a queue from sending now. */
+export interface Obstacle {
+  /** After how many milliseconds the queue may try again. */
+  readonly rest: number
+  /** As it is shown; absent for the interval between messages. */
+  readonly block: Block | undefined
+  /** Whether callers are refused instead of waiting. */
+  readonly turnsAway: boolean
+}
+
+/** Why a queue sends nothing for now. Times are in milliseconds since the epoch. */
+export type Block = BlockCause & {
+  /** In plain English. */
+  readonly reason: string
+  /** Since when, if that is known. */
+  readonly since?: number | undefined
+  /** When it ends; `null` if that is not known. */
+  readonly until: number | null
+}
+
+type BlockCause
+  /** The platform has closed the chat for a while, or limits the rate, or hides the messages of the account. */
+  = | { readonly state: 'held' | 'limited', readonly cause: CauseId }
+    /** The target failed too often. */
+    | { readonly state: 'paused', readonly cause: 'paused' }
+    | { readonly state: 'offline', readonly cause: 'offline' }
+
+/** The longest `Retry-After` of a hold, in seconds. */
+const mostRetryAfter = 60
+
+/** The block of an account that is not online; `undefined` for one that is. */
+export function offlineBlock(account: Account | undefined): Block | undefined {
+  if (!account) return { state: 'offline', cause: 'offline', reason: 'there is no bot with this platform and self_id', until: null }
+  if (account.isOnline) return
+  const { cause, words, since } = account.health
+  return { state: 'offline', cause: 'offline', reason: explain(cause, words) ?? 'no bot is online', since, until: null }
+}
+
+/** Why callers are refused because of these obstacles; `undefined` if they are not. */
+export function refusalOf(obstacles: readonly Obstacle[], wall: number): RelayError | undefined {
+  const { rest = 0, block } = obstacles.find(({ turnsAway }) => turnsAway) ?? {}
+  if (!block) return
+  const { state, reason, until } = block
+  // The log gets the default text: the words of an adapter may contain those of a message.
+  if (state === 'paused') {
+    return later(state, rest).with({ message: `this target is paused after repeated failures (${reason}): nothing was sent, try again later` })
+  }
+  const text = `${reason}: nothing was sent, try again later`
+  if (state === 'offline') return new RelayError('unsent', text)
+  return later('unsent', until === null ? rest : until - wall, text, state === 'held' ? until : null)
+}
+
+/** Describes a deferral in plain English. */
+export function reasonOf({ kind, until }: Deferral, { policy }: Flow): string {
+  if (kind === 'scheduled') return 'it was ordered for later'
+  return kind === 'digest' ? 'it waits for the next digest' : `quiet hours until ${timeOfDay(until, policy?.quiet?.zone ?? 'UTC')}`
+}
+
+/** A refusal with `Retry-After`, for a state that lasts so many milliseconds. */
+function later(code: 'unsent' | 'paused', ms: number, text?: string, until: number | null = null): RelayError {
+  const seconds = Math.min(Math.max(Math.ceil(ms / 1000), 1), code === 'paused' ? Infinity : mostRetryAfter)
+  return new RelayError(code, text, { headers: { 'retry-after': String(seconds) }, ...until !== null && { details: { held_until: new Date(until).toISOString() } } })
+}
