@@ -4,13 +4,14 @@ import { RelayError } from '../../src/errors'
 import type { CauseId } from '../../src/message/causes'
 import type { MessageRequest } from '../../src/message/model'
 import { SendError, type Account, type Closure, type Limit, type LoadedItem, type Message, type Port, type Receipt } from '../../src/platform/port'
+import { pause } from '../../src/relay/clock'
 import { Memory } from '../../src/relay/core'
 import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery/delivery'
 import { columns, fromRow, isRow } from '../../src/relay/delivery/row'
 import { tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/options'
 import { Relay } from '../../src/relay/relay'
 import { SimulatedClock } from './simulated-clock'
-import { TestStorage } from './store'
+import { TestFolder, TestStorage } from './store'
 
 export const chat = { kind: 'group', id: '1' } as const
 export const queue = 'onebot:1/group:1'
@@ -197,7 +198,9 @@ type Changes = Partial<RelayOptions['policy'] & RelayOptions['queue'] & Pick<Rel
 export class Core {
   readonly clock = new SimulatedClock()
   readonly port = new TestPort(this.clock)
-  storage = new TestStorage(this.clock)
+  /** After which commit the process is killed and started again. */
+  killAt = Infinity
+  storage = new TestStorage(this.clock, new TestFolder({ committed: all => this.committed(all) }))
   /** The outcomes of submissions, in the order in which they became known. */
   readonly log: string[] = []
   /** The warnings of the log. */
@@ -208,6 +211,8 @@ export class Core {
   private count = 0
   /** Draining: start no background work. */
   isStopping = false
+  /** How long a digest takes to be written, in milliseconds. */
+  digestTakes = 0
   /** The start of the period of the last digest. */
   digestSince: number | undefined
   relay: Relay
@@ -240,6 +245,12 @@ export class Core {
     return this.start(this.relay.ended)
   }
 
+  private committed(all: number): void {
+    if (all !== this.killAt) return
+    this.storage.kill()
+    this.clock.after(0, () => this.restart())
+  }
+
   private start(last?: Promise<void>): Relay {
     const { clock, port, changes } = this
     const interval = changes.interval ?? 0
@@ -248,10 +259,11 @@ export class Core {
       queue: { interval, accountInterval: 0, capacity: 1000, pauseAfter: 5, pauseFor: 60_000, ...changes },
       digest: {
         backlog: 5,
-        write: ({ count, since, delay = '', lines, more }) => {
+        write: async ({ count, since, delay = '', lines, more }) => {
           this.digestSince = since
           const shown = lines.map(each => `${each.text} (${each.count})`)
-          return Promise.resolve([`${count} ${delay}`.trim(), ...shown, ...more > 0 ? [`+${more}`] : []].join(', '))
+          if (this.digestTakes > 0) await pause(clock, this.digestTakes)
+          return [`${count} ${delay}`.trim(), ...shown, ...more > 0 ? [`+${more}`] : []].join(', ')
         },
       },
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },

@@ -62,8 +62,8 @@ export class Deliveries {
   /** The deliveries that ended unanswered in this process or within the last day, by ID. */
   readonly unanswered = new Map<string, Entry>()
   private cancelWrite: (() => void) | undefined
-  /** Whether the file took nothing at the last try. */
-  isFailing = false
+  /** Why the file took nothing at the last try. */
+  failure: RelayError | undefined
 
   constructor(private readonly options: RunningOptions, readonly table: DeliveriesTable) {}
 
@@ -348,7 +348,7 @@ export class Deliveries {
 
   private writeLater(ms: number): void {
     if (this.unwritten.size === 0) return
-    this.cancelWrite ??= this.options.clock.after(this.isFailing ? retryDelay : ms, () => {
+    this.cancelWrite ??= this.options.clock.after(this.failure ? retryDelay : ms, () => {
       this.cancelWrite = undefined
       this.tryToWrite([...this.unwritten.values()].slice(0, chunk))
       this.writeLater(0)
@@ -360,11 +360,12 @@ export class Deliveries {
     const { logger, stop } = this.options
     try {
       this.writeAll(entries)
-      if (this.isFailing) logger.info('what has happened is written again')
-      this.isFailing = false
+      if (this.failure) logger.info('what has happened is written again')
+      this.failure = undefined
     } catch (error) {
-      if (!this.isFailing && !stop.aborted) logger.warn('%s', `what has happened cannot be written, and is kept in memory: ${RelayError.from(error).logText}`)
-      this.isFailing = true
+      const failure = RelayError.from(error)
+      if (!this.failure && !stop.aborted) logger.warn('%s', `what has happened cannot be written, and is kept in memory: ${failure.logText}`)
+      this.failure = failure
     }
   }
 

@@ -327,8 +327,7 @@ export class Queues {
   private refusal(queue: Queue): RelayError | undefined {
     const { deliveries, gates } = this.context
     if (this.hasStopped) return new RelayError('stopping')
-    const isStuck = queue.first?.delivery.deferred === true && deliveries.isFailing
-    return gates.refusal(queue) ?? (isStuck ? new RelayError('store-down') : undefined)
+    return gates.refusal(queue) ?? (queue.first?.delivery.deferred ? deliveries.failure : undefined)
   }
 
   /** Sends the head, or a digest with it. */

@@ -95,15 +95,31 @@ describe('an Idempotency-Key', () => {
     assert.deepEqual([core.log, core.called], [['x unsent', 'x sent', 'x sent'], ['x', 'x']])
   })
 
-  test('is unknown while the journal does not answer, and taken until the first insert is cancelled', async () => {
+  test('is free where nothing was accepted, because the disk is full', async () => {
     const core = await Core.ready()
     core.storage.isFull = true
     await core.run(100, core.submit('x', key))
     core.storage.isFull = false
-    await core.run(2_000, core.submit('y'))
     await core.run(100, core.submit('x', key))
-    assert.deepEqual([core.log, core.called], [['x key-unknown', 'y sent', 'x sent'], ['y', 'x']])
+    assert.deepEqual([core.log, core.called, core.states], [['x storage-full', 'x sent'], ['x'], ['sent']])
   })
+
+  for (const [outcome, fate, told, calls] of [
+    ['sent', { arrives: 0, answered: 500 }, ['x replay sent', 'x replay sent'], 1],
+    ['refused', { ...fates.refused, answered: 500 }, ['x storage-full', 'x sent'], 2],
+  ] as const) {
+    test(`is answered right where its message was ${outcome} and the full disk does not take that`, async () => {
+      const core = await Core.ready({ retries: 0, fates: [fate] })
+      await core.run(100, core.submit('x', key))
+      core.storage.isFull = true
+      await core.run(1_000)
+      await core.run(100, core.submit('x', key))
+      assert.deepEqual([core.log, core.states], [[`x ${outcome}`, told[0]], ['sending']])
+      core.storage.isFull = false
+      await core.run(1_000, core.submit('x', key))
+      assert.deepEqual([core.log.at(-1), core.called.length, core.states.at(-1)], [told[1], calls, 'sent'])
+    })
+  }
 
   for (const [what, fate, told, calls] of [
     ['arrived meanwhile', { arrives: 50_000 }, 'x replay sent', 1],
@@ -220,15 +236,9 @@ describe('what ended without an answer', () => {
   test('is on the list while it ends', async () => {
     const core = await Core.ready({ fates: [{ arrives: 0, answered: 500 }] })
     await core.run(100, core.submit('a'))
-    const { journal } = core
-    const list = journal.list.bind(journal)
-    // It ends after the journal was read.
-    journal.list = async filter => {
-      const found = await list(filter)
-      await new Promise<void>(resolve => core.clock.after(1_000, resolve))
-      return found
-    }
-    const listed = (await core.relay.history()).list({ limit: 10 })
+    const history = await core.relay.history()
+    // It ends after the file was read.
+    const listed = history.list({ limit: 10 })
     await core.run(2_000)
     assert.deepEqual((await listed).map(({ state }) => state), ['sent'])
   })

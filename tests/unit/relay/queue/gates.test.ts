@@ -10,8 +10,8 @@ const file = { type: 'file', link: { kind: 'remote', url: 'http://example.com/x'
 const swallowed = { answered: 10, error: new SendError('unanswered', 'Timeout: NTEvent', { causeId: 'swallowed' }) } as const
 
 /** The states of what was accepted for later, in its order. */
-function deferred({ journal }: Core): string[] {
-  return [...journal.rows.values()].flatMap(({ delivery }) => delivery.deferred ? [delivery.state] : [])
+function deferred({ rows }: Core): string[] {
+  return rows.flatMap(({ deferred, state }) => deferred ? [state] : [])
 }
 
 /** When each call was made, in minutes since the start. */
@@ -148,10 +148,10 @@ describe('a chat that is closed for a while', () => {
     const [reply, a, b] = [{ type: 'reply', messageId: '1' }, { type: 'text', text: 'a' }, { type: 'text', text: 'b' }] as const
     void core.later('batch', { mode: 'batch', items: [reply, a, reply, b] })
     await core.run(2 * minute)
-    const [id = ''] = core.journal.rows.keys()
+    const [{ id } = assert.fail()] = core.rows
     await core.relay.retry(id, () => undefined)
     await core.run(minute)
-    const { results } = await (await core.relay.history()).get(id)
+    const { results } = (await core.relay.history()).get(id)
     assert.deepEqual([results.map(outcomeOf), core.called], [Array(4).fill('unanswered'), ['reply 1+a', 'reply 1+b', 'reply 1+a']])
   })
 

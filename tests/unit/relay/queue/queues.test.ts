@@ -5,22 +5,13 @@ import { RelayError } from '../../../../src/errors'
 import { SendError } from '../../../../src/platform/port'
 import { Core, fates, queue, limited } from '../../../support/core'
 
-/** New deliveries take so many milliseconds to be saved. */
-function saveSlowly({ clock, journal }: Core, ms: number): void {
-  const insert = journal.insert.bind(journal)
-  journal.insert = async (...args) => {
-    await new Promise<void>(resolve => clock.after(ms, resolve))
-    return insert(...args)
-  }
-}
-
 describe('a queue', () => {
   test('sends one after another, in the order of acceptance, with or without a waiting caller', async () => {
     const core = new Core({ fates: [{ arrives: 500, answered: 500 }] })
     void core.submit('one')
     void core.later('two')
     void core.submit('three', { key: 'k' })
-    // A key is looked up first.
+    // The fingerprint of a request with an Idempotency-Key is made first.
     await core.run(1)
     await core.run(498, core.later('four'))
     assert.deepEqual([core.called, core.log], [['one'], ['two accepted', 'four accepted']])
@@ -162,16 +153,6 @@ describe('a queue', () => {
 describe('whoever waits in a queue that is closed meanwhile is turned away:', () => {
   const other = { kind: 'group', id: '2' } as const
 
-  test('a caller whose message was being saved when its chat was muted', async () => {
-    const core = await Core.ready()
-    saveSlowly(core, 500)
-    core.port.chat = { cause: 'muted', until: core.clock.wall() + 30 * 60_000 }
-    await core.run(100, core.submit('keyed', { key: 'k' }))
-    core.port.tellOfChat(core.port.chat)
-    await core.run(1_000)
-    assert.deepEqual(core.log, ['keyed unsent 60'])
-  })
-
   test('a caller who waits when the account is limited through another chat', async () => {
     const core = await Core.ready({ retries: 0 })
     core.port.fates.push({ arrives: 400, answered: 400 }, { ...limited(300_000, 'account'), answered: 100 })
@@ -179,21 +160,16 @@ describe('whoever waits in a queue that is closed meanwhile is turned away:', ()
     assert.deepEqual(core.log.map(line => line.split(' ').slice(0, 2).join(' ')), ['limited unsent', 'first sent', 'behind unsent'])
   })
 
-  test('callers behind a message that waits for the database', async () => {
-    const core = await Core.ready()
-    const update = core.journal.update.bind(core.journal)
-    core.journal.update = delivery => {
-      core.storage.isFull = true
-      return update(delivery)
-    }
-    await core.run(100, core.later('deferred'))
+  test('callers behind a message that waits for room on the disk', async () => {
+    const core = await Core.ready({ fates: [{ arrives: 500, answered: 500 }] })
+    await core.run(100, core.submit('first'), core.later('deferred'))
+    core.storage.isFull = true
     await core.run(10_000, core.submit('caller'))
     await core.run(1_000, core.submit('next'), core.submit('elsewhere', { target: other }))
-    assert.deepEqual(core.log, ['deferred accepted', 'caller store-down', 'next store-down', 'elsewhere sent'])
-    core.journal.update = update
+    assert.deepEqual(core.log, ['deferred accepted', 'first sent', 'caller storage-full', 'next storage-full', 'elsewhere sent'])
     core.storage.isFull = false
     await core.run(2_000)
-    assert.deepEqual(core.port.texts, ['elsewhere', 'deferred'])
+    assert.deepEqual(core.port.texts, ['first', 'elsewhere', 'deferred'])
   })
 
   test('callers behind a message that cannot be looked for before its bot is back', async () => {
@@ -204,22 +180,6 @@ describe('whoever waits in a queue that is closed meanwhile is turned away:', ()
     await core.run(6_000)
     assert.deepEqual(core.log, ['deferred accepted', 'caller unsent'])
   })
-})
-
-test('a queue that was forgotten while the platform was asked does not take the place of the one that was made since', async () => {
-  const core = await Core.ready()
-  saveSlowly(core, 1_000)
-  core.port.chatTakes = 3_000
-  core.port.chat = { cause: 'muted', until: core.clock.wall() + 3_600_000 }
-  core.port.tellOfChat(core.port.chat)
-  // The empty queue is asked about from time to time.
-  await core.run(15 * 60_000 + 1_000)
-  core.port.chat = 'open'
-  core.port.tellOfChat('open')
-  await core.run(1_500)
-  await core.run(60_000, core.later('deferred'), core.submit('keyed', { key: 'k' }))
-  assert.deepEqual(core.log, ['deferred accepted', 'keyed sent'])
-  assert.deepEqual(core.states, ['sent', 'sent'])
 })
 
 describe('a bot that is online and cannot be reached', () => {
@@ -276,17 +236,15 @@ describe('a message that is withdrawn while it waits for its bot', () => {
     assert.deepEqual(core.log, ['withdrawn unsent'])
   })
 
-  test('is changing until its row has gone, where the database was away', async () => {
+  test('waits on where the disk is too full to remove it, until there is room', async () => {
     const { core, id } = await withWaiting()
-    const messages: string[] = []
-    const withdraw = async (): Promise<void> => {
-      void core.relay.withdraw(id).catch((error: unknown) => messages.push(RelayError.from(error).message))
-      await core.run(100)
-    }
-    core.journal.cancel = () => Promise.reject(new Error('away'))
-    await withdraw()
-    await withdraw()
-    assert.deepEqual(messages, ['the relay cannot use its data file: try again later', 'this delivery is changing: try again later'])
+    core.storage.isFull = true
+    await assert.rejects(core.relay.withdraw(id), { code: 'storage-full' })
+    await core.run(100)
+    assert.deepEqual([core.log, core.states], [[], ['queued']])
+    core.storage.isFull = false
+    await Promise.all([core.relay.withdraw(id), core.run(100)])
+    assert.deepEqual([core.log, core.rows], [['withdrawn unsent'], []])
   })
 })
 

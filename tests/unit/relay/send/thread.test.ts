@@ -9,8 +9,8 @@ const text = (msg: string) => ({ type: 'text', text: msg }) as const
 const hour = 3_600_000
 
 /** What the deliveries have done with their threads, the oldest first. */
-function deeds({ journal }: Core): (string | undefined)[] {
-  return [...journal.rows.values()].sort((a, b) => a.delivery.seq - b.delivery.seq).map(({ delivery }) => threadDeedOf(delivery))
+function deeds({ rows }: Core): (string | undefined)[] {
+  return rows.map(threadDeedOf)
 }
 
 describe('how a message goes on with its thread', () => {
@@ -88,12 +88,6 @@ describe('a thread', () => {
     assert.deepEqual(core.port.texts, ['a', 'b', 'reply 1+c', 'd'])
   })
 
-  test('works without a database', async () => {
-    const core = new Core({ isDurable: false })
-    for (const msg of ['a', 'b']) await core.run(1_000, core.submit(msg, { thread: 't', threadMode: 'replace' }))
-    assert.deepEqual(core.port.texts, ['b'])
-  })
-
   test('of a batch goes on with one of its messages', async () => {
     const core = new Core()
     void core.later('a', { thread: 't' })
@@ -154,16 +148,6 @@ describe('an update', () => {
     await core.run(60_000, core.later('c', { thread: 't', threadMode: 'update' }))
     assert.deepEqual([core.port.texts, core.states], [['c'], ['sent', 'sent', 'sent']])
   })
-})
-
-test('a message of a thread, for which a caller waits, does not wait for a database that is away', async () => {
-  const core = new Core()
-  await core.run(100)
-  core.storage.isFull = true
-  await core.run(100, core.later('x'))
-  core.journal.list = () => new Promise((_, reject) => core.clock.after(8_000, () => reject(new Error('no answer'))))
-  await core.run(100, core.submit('a', { thread: 't' }))
-  assert.deepEqual(core.log, ['x store-down', 'a sent'])
 })
 
 describe('a replacement', () => {
