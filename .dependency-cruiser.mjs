@@ -50,7 +50,8 @@ const places = {
 const layers = [
   'clock', 'store/store', 'store/schema', 'store/connection', 'store/lock', 'store/failures', 'store/workers', 'store/file-store', 'store/file-storage',
   'delivery/summary', 'delivery/flow', 'delivery/delivery', 'delivery/row', 'delivery/filter', 'queue/ways', 'options',
-  'delivery/deliveries-table', 'delivery/purge', 'delivery/deliveries', 'delivery/history', 'accept/fingerprint', 'accept/inquiries', 'send/compose',
+  'delivery/deliveries-table', 'delivery/purge', 'delivery/deliveries', 'delivery/history', 'accept/fingerprint', 'accept/inquiries',
+  'send/media', 'send/fit', 'send/compose', 'send/preview',
   'queue/bundle', 'queue/limits', 'look-up/claims', 'send/thread', 'send/attempt', 'queue/obstacles', 'queue/gates', 'queue/queue', 'send/send', 'queue/conclude', 'queue/queues',
   'accept/intake', 'look-up/recheck', 'accept/keys', 'core', 'relay', 'start',
 ]

@@ -9,7 +9,7 @@ import type { Delivery, State } from './delivery/delivery'
 import type { History } from './delivery/history'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import { readQueue, waitOf, type Backlog, type QueueState, type Wait } from './queue/queue'
-import { preview, type Preview } from './send/compose'
+import { preview, type Preview } from './send/preview'
 import { ClosedStore } from './store/failures'
 import type { Storage, Store } from './store/store'
 

@@ -1,6 +1,6 @@
 import { demand, RelayError } from '../../errors'
 import { httpPlatform, type MessageRequest, type ParsedItem } from '../../message/model'
-import { checkItems, fitTexts } from '../send/compose'
+import { checkItems, fitTexts } from '../send/fit'
 import type { Entry } from '../delivery/deliveries'
 import { createDelivery, partsFor, type Delivery, type Idempotency } from '../delivery/delivery'
 import { queueOf } from '../queue/queue'

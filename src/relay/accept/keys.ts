@@ -11,7 +11,7 @@ import type { AdmitRetry, Submission, Submitted } from '../options'
 import { queueOf } from '../queue/queue'
 import type { EntryContext } from '../queue/queues'
 import { currentWay, firstWay } from '../queue/ways'
-import { checkItems } from '../send/compose'
+import { checkItems } from '../send/fit'
 import { fingerprintOf } from './fingerprint'
 import { defaultExpiry, type Intake } from './intake'
 

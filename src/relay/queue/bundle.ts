@@ -1,7 +1,7 @@
 import { v7 as uuid } from 'uuid'
 import type { Item, MentionItem } from '../../message/model'
 import type { Account } from '../../platform/port'
-import { longestText } from '../send/compose'
+import { longestText } from '../send/fit'
 import type { Entry, Deliveries } from '../delivery/deliveries'
 import { createDelivery, isText, type Delivery } from '../delivery/delivery'
 import type { DigestMember } from '../delivery/flow'

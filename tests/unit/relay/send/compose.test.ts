@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { LongText, MessageRequest, ParsedItem } from '../../../../src/message/model'
-import { excerptOf, fitTexts } from '../../../../src/relay/send/compose'
+import { excerptOf, fitTexts } from '../../../../src/relay/send/fit'
 import { summarize } from '../../../../src/relay/delivery/summary'
 import { Core, chat, fates } from '../../../support/core'
 
