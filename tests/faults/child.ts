@@ -3,13 +3,10 @@ import { Context, HTTP, Logger } from 'koishi'
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
 import OneBotBot from '@koishijs/plugin-adapter-onebot'
-import Sqlite from 'koishi-plugin-database-sqlite'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import * as relay from '../../src'
 import { loadAdapter } from '../support/adapter'
-import { until } from '../support/until'
-import { FaultyDatabase } from './database'
 import type { Order, ProcessOptions } from './process'
 
 function shortenWaits(times: number): void {
@@ -20,14 +17,13 @@ function shortenWaits(times: number): void {
   Reflect.set(globalThis, 'setTimeout', Object.assign(hasty, { __promisify__: wait.__promisify__ }))
 }
 
-async function start({ config, apiKey, platform, folder, haste, faults = [] }: ProcessOptions): Promise<void> {
+async function start({ config, apiKey, platform, folder, haste }: ProcessOptions): Promise<void> {
   Logger.levels.base = Logger.SILENT
   if (haste !== undefined) shortenWaits(haste)
   const app = new Context()
   app.plugin(HTTP)
   app.plugin(proxyAgent)
   app.plugin(Server, { host: '127.0.0.1', port: 0 })
-  app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
   if ('adapter' in platform) {
     app.plugin(loadAdapter(platform.adapter.name), platform.adapter.config)
   } else {
@@ -35,20 +31,9 @@ async function start({ config, apiKey, platform, folder, haste, faults = [] }: P
       protocol: 'ws', retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000, responseTimeout: 2_000, proxyAgent: '', ...platform,
     })
   }
-  // Before the relay is loaded, so that its first statements can fail.
-  let database: FaultyDatabase | undefined
-  app.inject(['database'], () => {
-    database = new FaultyDatabase(app)
-    database.plan(faults)
-  })
   const settings = Object.assign({ apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data') }, config)
   let fork = app.plugin(relay, settings)
   process.on('message', (order: Order) => {
-    if (order.kind === 'database') {
-      database?.plan(order.faults)
-      process.send?.('planned')
-      return
-    }
     fork.dispose()
     const load = (): void => {
       fork = app.plugin(relay, settings)
@@ -64,7 +49,6 @@ async function start({ config, apiKey, platform, folder, haste, faults = [] }: P
   // Adapters do not handle the failures of their logins.
   process.on('unhandledRejection', () => undefined)
   await app.start()
-  await until('the database is there', () => app.get('database') !== undefined)
   const { _http: server } = app.server
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

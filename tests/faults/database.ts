@@ -1,5 +1,11 @@
 import type { Context } from 'koishi'
-import type { DatabaseFault } from './plan'
+
+/** From now on, the n-th statement of a kind fails, and so do the `times` - 1 statements after it. */
+export interface DatabaseFault {
+  statement: 'create' | 'set' | 'get'
+  nth: number
+  times: number
+}
 
 /** Makes single statements of a database fail. */
 export class FaultyDatabase {

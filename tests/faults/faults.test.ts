@@ -12,7 +12,7 @@ const timeout = 300_000
 
 describe('answers and records stay true under faults', { concurrency: 2 }, () => {
   for (const { what, first, schedules, worlds, kills } of [
-    { what: 'faults of the platform and the database', first: firstSeed, schedules: 12, worlds: 4, kills: false },
+    { what: 'faults of the platform', first: firstSeed, schedules: 12, worlds: 4, kills: false },
     // The schedule of `firstSeed` would wait a minute until it asks about a muted group, while nothing else happens.
     { what: 'kills and restarts of the relay', first: firstSeed + 1, schedules: 3, worlds: 2, kills: true },
   ]) {

@@ -50,13 +50,6 @@ export interface Moment {
   what: Disturbance
 }
 
-/** From now on, the n-th statement of a kind fails, and so do the `times` - 1 statements after it. */
-export interface DatabaseFault {
-  statement: 'create' | 'set' | 'get'
-  nth: number
-  times: number
-}
-
 /** The n-th call to a target fails. */
 export interface PlannedFault {
   target: number
@@ -78,7 +71,6 @@ export interface Plan {
   senders: readonly (readonly PlannedRequest[])[]
   faults: readonly PlannedFault[]
   moments: readonly Moment[]
-  databaseFaults: readonly DatabaseFault[]
 }
 
 export interface PlanOptions {
@@ -108,7 +100,6 @@ export function createPlan(seed: number, options: PlanOptions = {}): Plan {
       ...faultsOf(random, target, 'history', 12, 0.3, () => historyFault(random, kind, isRough)),
     ]),
     moments: isRough ? createMoments(random, kills, reloads) : [],
-    databaseFaults: isRough && random.chance(0.4) ? createDatabaseFaults(random) : [],
   }
 }
 
@@ -262,12 +253,4 @@ function createMoments(random: Random, kills: boolean, reloads: boolean): Moment
   }))
   if (kills) moments.push({ when: when(), nth: random.between(1, 8), what: { kind: random.chance(0.85) ? 'kill' : 'stop' } })
   return moments
-}
-
-function createDatabaseFaults(random: Random): DatabaseFault[] {
-  return Array.from({ length: random.between(1, 3) }, () => ({
-    statement: random.weighted<DatabaseFault['statement']>([[2, 'create'], [3, 'set'], [2, 'get']]),
-    nth: random.between(1, 10),
-    times: random.between(1, 2),
-  }))
 }

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import type { Config } from '../../src'
 import type { AdapterEntry } from '../support/adapter'
 import { bundle } from '../support/bundle'
-import type { DatabaseFault } from './plan'
 
 interface OneBotPlace {
   endpoint: string
@@ -17,16 +16,14 @@ export interface ProcessOptions {
   apiKey: string
   /** The endpoint and account of a OneBot implementation, or the adapter of another platform. */
   platform: OneBotPlace | { adapter: AdapterEntry }
-  /** The folder of its database and its uploads. */
+  /** The folder of its data and its uploads. */
   folder: string
   /** The factor by which waits of a minute and more are shortened. */
   haste?: number
-  /** The faults of its database. */
-  faults?: readonly DatabaseFault[]
 }
 
 /** A command to the running process. */
-export type Order = { kind: 'reload', after: number } | { kind: 'database', faults: readonly DatabaseFault[] }
+export interface Order { kind: 'reload', after: number }
 
 /** How long a process may take to start, in milliseconds. */
 const patience = 60_000
@@ -61,13 +58,6 @@ export class RelayProcess {
   async reload(after = 0): Promise<void> {
     const done = this.waitFor('reloaded')
     this.order({ kind: 'reload', after })
-    await done
-  }
-
-  /** Replaces the faults of the database. Resolves when that is done or the process has ended. */
-  async failDatabase(faults: readonly DatabaseFault[]): Promise<void> {
-    const done = this.waitFor('planned')
-    this.order({ kind: 'database', faults })
     await done
   }
 

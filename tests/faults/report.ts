@@ -8,11 +8,11 @@ function replayCommand({ seed, options: { kills, reloads } }: Plan): string {
 
 /** The description of a failed schedule: how to repeat it, its problems and its plan. */
 export function describeFailure({ run, run: { plan }, problems }: Outcome): string {
-  const { kind, targets, senders, faults, moments, databaseFaults } = plan
+  const { kind, targets, senders, faults, moments } = plan
   return [
     `seed ${plan.seed} failed; repeat it with: ${replayCommand(plan)}`,
     ...problems.map(problem => `  - ${problem}`),
-    ...Object.entries({ kind: [kind], target: targets, sender: senders, fault: faults, moment: moments, database: databaseFaults })
+    ...Object.entries({ kind: [kind], target: targets, sender: senders, fault: faults, moment: moments })
       .flatMap(([name, list]) => list.map(each => `  ${name} ${JSON.stringify(each)}`)),
     ...run.ledger().map(({ seq, time, messageId, text, media }) => (
       `  there ${time % 1e6} ${seq}: ${text || media.map(({ type, size }) => `${type} of ${size ?? '?'} bytes`).join()} (${messageId ?? 'no ID'})`

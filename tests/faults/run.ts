@@ -54,8 +54,6 @@ class Runner implements Run {
   }
 
   async run(): Promise<void> {
-    const failed = this.world.databaseHits
-    if (this.plan.isRough) this.world.failDatabase(this.plan.databaseFaults)
     try {
       const senders = this.plan.senders.map(async requests => {
         for (const request of requests) await this.issue(request)
@@ -69,9 +67,7 @@ class Runner implements Run {
       this.complain(error)
     } finally {
       this.tracker.end()
-      if (this.plan.isRough) this.world.failDatabase([])
     }
-    for (let hits = this.world.databaseHits - failed; hits > 0 && this.plan.isRough; hits--) this.tracker.count('database')
   }
 
   private complain(error: unknown, request?: PlannedRequest): void {

@@ -1,4 +1,3 @@
-import Sqlite from 'koishi-plugin-database-sqlite'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,9 +6,8 @@ import { Simulator, type SimulatorOptions } from '../../simulator'
 import type { Config } from '../../src'
 import { apiKey, startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
-import { FaultyDatabase } from './database'
 import { configOf, type Kind } from './kind'
-import type { DatabaseFault, Disturbance } from './plan'
+import type { Disturbance } from './plan'
 import { RelayProcess } from './process'
 
 /** A relay and its platform. */
@@ -19,9 +17,6 @@ export interface World {
   request(path: string, init?: RequestInit): Promise<Response>
   /** Resolves when the relay accepts requests. */
   up(): Promise<void>
-  failDatabase(faults: readonly DatabaseFault[]): void
-  /** The number of failed statements. */
-  readonly databaseHits: number
   disturb(what: Disturbance): Promise<void>
   /** Resolves when the disturbances are over and the bot is online. */
   settled(): Promise<void>
@@ -35,10 +30,8 @@ function simulatorOptions({ profile, history, reportSelf }: Kind): SimulatorOpti
 /** The common part of both kinds of world. */
 abstract class AnyWorld implements World {
   abstract readonly simulator: Simulator
-  abstract readonly databaseHits: number
   abstract request(path: string, init?: RequestInit): Promise<Response>
   abstract up(): Promise<void>
-  abstract failDatabase(faults: readonly DatabaseFault[]): void
   abstract stop(): Promise<void>
   private running = Promise.resolve()
   private isReloading = false
@@ -91,30 +84,18 @@ abstract class AnyWorld implements World {
 
 /** A world with the relay in this process. */
 export class LocalWorld extends AnyWorld {
-  private constructor(private readonly relay: TestRelay, private readonly database: FaultyDatabase, private readonly folder: string) {
+  private constructor(private readonly relay: TestRelay) {
     super()
   }
 
   static async start(kind: Kind): Promise<LocalWorld> {
-    const folder = await mkdtemp(join(tmpdir(), 'faults-'))
-    const relay = await startRelay({
-      config: configOf(kind),
-      simulator: simulatorOptions(kind),
-      setup: app => {
-        app.plugin(Sqlite, { path: join(folder, 'koishi.db') })
-      },
-    })
-    await until('the database is there', () => relay.app.get('database') !== undefined)
+    const relay = await startRelay({ config: configOf(kind), simulator: simulatorOptions(kind) })
     await until('the relay is ready', async () => (await relay.request('/readyz')).status === 200)
-    return new LocalWorld(relay, new FaultyDatabase(relay.app), folder)
+    return new LocalWorld(relay)
   }
 
   get simulator(): Simulator {
     return this.relay.simulator
-  }
-
-  get databaseHits(): number {
-    return this.database.hits
   }
 
   request(path: string, init?: RequestInit): Promise<Response> {
@@ -125,13 +106,8 @@ export class LocalWorld extends AnyWorld {
     return Promise.resolve()
   }
 
-  failDatabase(faults: readonly DatabaseFault[]): void {
-    this.database.plan(faults)
-  }
-
-  async stop(): Promise<void> {
-    await this.relay.stop()
-    await rm(this.folder, { recursive: true, force: true })
+  stop(): Promise<void> {
+    return this.relay.stop()
   }
 
   protected override begin(what: Disturbance): () => Promise<void> {
@@ -143,7 +119,6 @@ export class LocalWorld extends AnyWorld {
 /** A world with the relay in its own process, which can be killed. */
 export class ProcessWorld extends AnyWorld {
   private process: Promise<RelayProcess>
-  private faults: readonly DatabaseFault[] = []
 
   private constructor(readonly simulator: Simulator, private readonly config: Config, readonly folder: string) {
     super()
@@ -158,21 +133,12 @@ export class ProcessWorld extends AnyWorld {
     return world
   }
 
-  // Faults in a killed process are not reported.
-  readonly databaseHits = 0
-
   async request(path: string, init?: RequestInit): Promise<Response> {
     return (await this.process).request(path, init)
   }
 
   async up(): Promise<void> {
     await this.process
-  }
-
-  /** Sets the faults of the next process. The present process gets none. */
-  failDatabase(faults: readonly DatabaseFault[]): void {
-    this.faults = faults
-    void this.process.then(process => process.failDatabase([]), () => undefined)
   }
 
   async stop(): Promise<void> {
@@ -192,9 +158,7 @@ export class ProcessWorld extends AnyWorld {
   }
 
   private launch(): Promise<RelayProcess> {
-    const { simulator: { endpoint, selfId } } = this
-    const faults = this.faults
-    this.faults = []
-    return RelayProcess.start({ config: this.config, apiKey, platform: { endpoint, selfId }, folder: this.folder, faults })
+    const { config, folder, simulator: { endpoint, selfId } } = this
+    return RelayProcess.start({ config, apiKey, platform: { endpoint, selfId }, folder })
   }
 }
