@@ -80,7 +80,7 @@ async function checkImage(image: Stage, simulator: Simulator): Promise<void> {
   await until('a message is sent', () => relay.sends('from the image'), patience)
   assert.equal(simulator.ledger.at(-1)?.text, 'from the image')
   const data = await readdir(image.at('/data'))
-  assert(data.includes('koishi.db'), data.join())
+  assert(data.includes('relay.db'), data.join())
   await relay.stop()
   assert(!relay.isHealthy, 'it is healthy without a process')
 }

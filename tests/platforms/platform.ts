@@ -1,5 +1,4 @@
 import { h, Universal, type Context } from 'koishi'
-import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import type { Config } from '../../src'
 import { loadAdapter, type AdapterEntry } from '../support/adapter'
 import { startRelay, type TestRelay } from '../support/relay'
@@ -30,23 +29,16 @@ export function loadPlatform(app: Context, { adapter: { name, config } }: Pick<P
 }
 
 /**
- * A relay with a database in memory, once its bots are online.
+ * A relay, once its bots are online.
  *
  * @param bots their platforms or whole names
  */
 export async function relayWith(bots: readonly string[], load: (app: Context) => void, config: Config): Promise<TestRelay> {
-  const relay = await startRelay({
-    config,
-    setup: app => {
-      app.plugin(SQLiteDriver, { path: ':memory:' })
-      load(app)
-    },
-  })
+  const relay = await startRelay({ config, setup: load })
   const isOnline = (name: string): boolean => relay.app.bots.some(({ platform, sid, status }) => (
     [platform, sid].includes(name) && status === Universal.Status.ONLINE
   ))
   await until('all bots are online', () => bots.every(isOnline))
-  await until('the database is there', () => relay.app.get('database') !== undefined)
   return relay
 }
 

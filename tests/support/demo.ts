@@ -1,6 +1,4 @@
 import { Universal, type ForkScope } from 'koishi'
-import SQLiteDriver from 'koishi-plugin-database-sqlite'
-import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { v7 as uuid } from 'uuid'
 import { serveConsole } from '../../bot/console'
@@ -8,7 +6,8 @@ import { Simulator } from '../../simulator'
 import { RelayError } from '../../src/errors'
 import { readTarget } from '../../src/message/target'
 import type { Delivery, State } from '../../src/relay/delivery/delivery'
-import { toRow } from '../../src/relay/journal'
+import { columns, toRow } from '../../src/relay/delivery/row'
+import { editFile } from './data-file'
 import { freePort } from './process'
 import { addForward } from './onebot'
 import { startRelay } from './relay'
@@ -88,20 +87,21 @@ export async function startDemo(language: keyof typeof messages): Promise<{ url:
       friends: [{ id: '10001', name: '小明' }, { id: '10002', name: 'Alice' }],
     },
     setup(app) {
-      app.plugin(SQLiteDriver, { path: ':memory:' })
       pageFork = app.plugin(ctx => serveConsole(ctx, { host: '127.0.0.1', port }, resolve(__dirname, '../../dist')))
       secondBot = addForward(app, second.endpoint, { selfId: '20000', retryTimes: 0, retryInterval: 5000, responseTimeout: 2000 })
     },
   })
   const { app, simulator } = relay
   await until('the second bot is online', () => app.bots.filter(({ status }) => status === Universal.Status.ONLINE).length === 2)
-  await until('the database is there', () => app.get('database') !== undefined)
-  const database = app.get('database')
-  assert(database)
-  await relay.request('/deliveries')
-  const rows = plausible(Date.now(), texts).map(delivery => ({ ...toRow(delivery), version: 0, items: null }))
-  for (let at = 0; at < rows.length; at += 500) await database.upsert('message_relay_journal', rows.slice(at, at + 500))
-
+  relay.unload()
+  await editFile(relay.dataDir, database => {
+    const insert = `INSERT INTO deliveries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+    for (const delivery of plausible(Date.now(), texts)) {
+      const row = toRow(delivery)
+      database.run(insert, columns.map(name => row[name]))
+    }
+  })
+  await relay.reload()
   await second.close()
   await until('the second bot is offline', () => app.bots.some(({ status }) => status !== Universal.Status.ONLINE))
 

@@ -40,6 +40,8 @@ export interface TestRelay {
   url: string
   /** Folder of uploads. */
   uploadDir: string
+  /** Folder of the data file, unless the configuration has another. */
+  dataDir: string
   /** Every line logged since the start, without its time. */
   logs: readonly string[]
   /** Sends a request with the key. */
@@ -102,7 +104,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
   const { config = {}, simulator: simulatorOptions, proxy = '', setup } = options
   const simulator = await Simulator.start({ anyTarget: true, ...simulatorOptions })
   const folder = await mkdtemp(join(tmpdir(), 'relay-'))
-  const uploadDir = join(folder, 'uploads')
+  const [uploadDir, dataDir] = [join(folder, 'uploads'), join(folder, 'data')]
   const logs: string[] = []
   const target: Logger.Target = { levels: { base: Logger.DEBUG }, record: ({ name, type, content }) => logs.push(`${name} ${type} ${content}`) }
   Logger.levels.base = Logger.SILENT
@@ -119,7 +121,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
   watchAnswers(app)
   setup?.(app)
   // The shortest possible settle time, so that tests end.
-  const defaults = { apiKey, chatSettleTime: 0.001, uploadDir, dataDir: join(folder, 'data') }
+  const defaults = { apiKey, chatSettleTime: 0.001, uploadDir, dataDir }
   let fork = app.plugin(relay, Object.assign({}, defaults, config))
   await app.start()
   const { _http: server } = app.server
@@ -137,6 +139,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
     simulator,
     url,
     uploadDir,
+    dataDir,
     logs,
     request,
     send: async (body, headers) => read(await request('/webhook', { method: 'POST', body: JSON.stringify(body), ...headers && { headers } })),

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { Simulator } from '../../../simulator'
 import { isObject } from '../../../src/lib/shape'
-import { FaultyDatabase } from '../../faults/database'
+import { failFiles } from '../../support/data-file'
 import { skip } from '../../support/browser'
 import { addForward } from '../../support/onebot'
 import { read } from '../../support/relay'
@@ -298,9 +298,8 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     })
   })
 
-  test('keeps many queues short, names their account where there are several, and a database that does not answer', async t => {
+  test('keeps many queues short, names their account where there are several, and a data file that cannot be used', async t => {
     const { app, simulator } = stage.relay
-    const database = new FaultyDatabase(app)
     const other = await Simulator.start({ selfId: '20000' })
     t.after(() => other.close())
     const fork = addForward(app, other.endpoint, { selfId: '20000' })
@@ -318,17 +317,17 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       assert(height > 0 && height < 350, `${height} px: the accounts have to stay in view`)
       await queue.getByRole('button', { name: /^Resume: onebot:10000: .*group:657/ }).waitFor()
       const headline = page.locator('.relay-headline', { hasText: 'the relay cannot use its data file' })
-      database.plan([{ statement: 'get', nth: 1, times: Infinity }])
+      let restore = failFiles('all')
       await headline.waitFor()
-      database.plan([])
+      restore()
       await headline.waitFor({ state: 'detached' })
       fork.dispose()
       await queue.getByText('onebot:10000').waitFor({ state: 'detached' })
       // It can be read, and not be written.
-      database.plan([{ statement: 'set', nth: 1, times: Infinity }])
-      await accept('group:670', 'x')
+      restore = failFiles('run')
+      await send('670', 'x')
       await headline.waitFor()
-      database.plan([])
+      restore()
       await headline.waitFor({ state: 'detached' })
     })
     for (const group of groups) simulator.mute(group, false)

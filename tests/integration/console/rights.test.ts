@@ -1,5 +1,5 @@
 import Auth from '@koishijs/plugin-auth'
-import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import { MemoryDriver } from 'koishi-plugin-database-memory'
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -17,7 +17,7 @@ describe('where the console knows its users', () => {
     relay = await startWithConsole({
       config: { targets: { 'a-name-of-a-target': 'group:123456' } },
       setup(app) {
-        app.plugin(SQLiteDriver, { path: ':memory:' })
+        app.plugin(MemoryDriver, {})
         app.plugin(Auth, { admin: { enabled: true, username: 'admin', password: 'password of the admin' }, authTokenExpire: 3_600_000, loginTokenExpire: 60_000 })
       },
     })

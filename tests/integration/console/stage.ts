@@ -1,5 +1,4 @@
 import type { ForkScope } from 'koishi'
-import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -129,12 +128,9 @@ function makeStage(config: RelayOptions['config']): { stage: Stage, start: () =>
       // An account that is logged in again is known to be by the next heartbeat.
       simulator: { heartbeatInterval: 500 },
       setup(app) {
-        app.plugin(SQLiteDriver, { path: ':memory:' })
         console = app.plugin(ctx => serveConsole(ctx, { host: '127.0.0.1', port }, build))
       },
     })
-    const { app } = relay
-    await until('the database is there', () => app.get('database') !== undefined)
     browser = await launchBrowser()
   }
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isObject } from '../../../src/lib/shape'
 import { upload } from '../webhook/support'
+import { failFiles } from '../../support/data-file'
 import { until } from '../../support/until'
-import { failStatements, group, later, other, relayWith, takeOffline, useStored } from './support'
+import { group, later, other, relayWith, takeOffline, useStored } from './support'
 
 const hello = { group_id: group, msg: 'hello' }
 
@@ -79,14 +80,6 @@ describe('a deferred request', () => {
       assert.deepEqual([status, headers.get('retry-after'), headers.get('relay-outcome')], [429, '1', 'unsent'])
     })
 
-    test('needs a database that outlives the process, and says what to add', async t => {
-      const own = await relayWith(t, { path: ':memory:' })
-      const { status, msg } = await own.post(hello, later)
-      assert.equal(status, 501)
-      assert.match(msg, /database-sqlite/)
-      assert.equal((await own.ask('/statusz')).data.outbox, null)
-    })
-
     test('that waits for its real answer is told that it was accepted when the relay stops', async t => {
       const own = await relayWith(t)
       await takeOffline(own)
@@ -123,14 +116,14 @@ describe('a file that a deferred delivery needs', () => {
   })
 })
 
-test('a database that fails while storing loses nothing, doubles nothing and tells the log no message', async t => {
+test('a data file that fails while storing loses nothing, doubles nothing and tells the log no message', async t => {
   const relay = await relayWith(t)
   const online = await takeOffline(relay)
   const before = await relay.queue('the secret before')
-  const restore = failStatements(relay, sql => sql.startsWith('INSERT') && sql.includes('message_relay_'))
+  const restore = failFiles('run')
   const during = await relay.post({ ...hello, msg: 'the secret meanwhile' }, later)
   assert.deepEqual([during.status, during.headers.get('relay-outcome')], [503, 'unsent'])
-  assert.match(during.msg, /database/)
+  assert.match(during.msg, /cannot use its data file/)
   const keyed = await relay.post({ ...hello, group_id: other, msg: 'the secret key' }, { 'idempotency-key': 'a' })
   assert.equal(keyed.status, 503)
   await online()

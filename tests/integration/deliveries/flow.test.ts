@@ -87,13 +87,6 @@ describe('an order for later', () => {
     assert.equal(fieldsOf((await dry({ to: 'hourly' })).held).cause, 'digest')
     assert.equal((await dry({ to: 'hourly', msg: undefined, type: 'image', url: 'http://example.com/x.png' })).held, undefined)
   })
-
-  test('needs a database', async t => {
-    const relay = await relayWith(t, { path: null })
-    assert.equal((await relay.post({ group_id: group, msg: 'x', send_at: 5 })).status, 501)
-    const body = JSON.stringify({ group_id: group, msg: 'x', send_at: 5 })
-    assert.equal((await relay.request('/webhook?dry_run=1', { method: 'POST', body })).status, 501)
-  })
 })
 
 test('a backlog of hooks leaves as one message that says why it is late, and tells alerts without their labels', async t => {

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { temporaryFolder } from '../../support/folder'
 import { OtherBot } from '../../support/other-bot'
 import { until } from '../../support/until'
 import { upload } from '../webhook/support'
-import { countRows, group, later, relayWith, takeOffline, useStored, type StoredRelay } from './support'
+import { group, later, relayWith, takeOffline, useStored, type StoredRelay } from './support'
 
 /** Sends a text and gives the ID of its delivery. */
 async function send(relay: StoredRelay, body: object, headers: Record<string, string> = {}): Promise<string> {
@@ -65,17 +63,15 @@ describe('the record of a delivery', () => {
   })
 })
 
-describe('the history in the database', () => {
+describe('the history', () => {
   test('outlives the process where it is stopped, and a reload of the plugin', async t => {
-    const path = join(temporaryFolder(), 'koishi.db')
-    const relay = await relayWith(t, { path })
+    const relay = await relayWith(t)
     const first = await send(relay, { msg: 'one' })
     await relay.reload()
     assert.equal((await relay.show(first)).state, 'sent')
     const second = await send(relay, { msg: 'two' })
     await relay.app.parallel('exit', 'SIGTERM')
-    assert.equal(countRows(relay), 2)
-    const next = await relayWith(t, { path })
+    const next = await relayWith(t, { config: { dataDir: relay.dataDir } })
     assert.deepEqual((await next.list()).map(({ id }) => id), [second, first])
   })
 
@@ -84,7 +80,7 @@ describe('the history in the database', () => {
     const ids: string[] = []
     for (let index = 0; index < 12; index++) ids.push(await send(relay, { msg: String(index) }))
     await relay.reload({ recordLimit: 5 })
-    await until('the rest is removed', async () => countRows(relay) === 5 && (await relay.list()).length === 5)
+    await until('the rest is removed', async () => (await relay.list()).length === 5)
     assert.deepEqual((await relay.list()).map(({ id }) => id), ids.slice(-5).reverse())
   })
 
@@ -93,7 +89,6 @@ describe('the history in the database', () => {
     const msg = 'x'.repeat(100_000)
     relay.simulator.fault({ fault: { kind: 'refuse' }, times: 2 })
     const id = await send(relay, { msg })
-    await until('it is written', () => countRows(relay) === 1)
     for (const state of ['failed', 'sent']) {
       assert.equal((await relay.ask(`/deliveries/${id}/retry`, 'POST')).status, 202)
       await relay.reaches(id, state)
@@ -108,7 +103,6 @@ describe('the history in the database', () => {
     const ids = [
       await send(relay, { msg: 'one' }), await send(relay, { msg: 'x'.repeat(100_000) }), await send(relay, { msg: 'two' }, { 'idempotency-key': 'a' }),
     ]
-    await until('they are written', () => countRows(relay) === 3)
     assert((await relay.list()).every(({ content }) => content === true))
     const bringBack = await takeOffline(relay)
     const waiting = await relay.queue('three')
@@ -136,17 +130,12 @@ describe('the list', () => {
       // There is no such bot: nobody knows the platform.
       await send(relay, { msg: 'three', self_id: 'nobody' }), await send(relay, { msg: 'four', platform: 'onebot' }, { 'idempotency-key': 'a' }),
     ]
-    const check = async (): Promise<void> => {
-      for (const [name, ...expected] of [
-        ['both', 3, 2, 1, 0], ['here', 3, 2, 0], ['anywhere', 3, 2, 1, 0], [`group:${group}`, 3, 2, 1, 0],
-        [`onebot:group:${group}`, 3, 2, 0], [`other:group:${group}`, 2, 1], [`another:group:${group}`, 2],
-      ] as const) {
-        assert.deepEqual((await relay.list(`?target=${name}`)).map(({ id }) => ids.indexOf(id)), expected, name)
-      }
+    for (const [name, ...expected] of [
+      ['both', 3, 2, 1, 0], ['here', 3, 2, 0], ['anywhere', 3, 2, 1, 0], [`group:${group}`, 3, 2, 1, 0],
+      [`onebot:group:${group}`, 3, 2, 0], [`other:group:${group}`, 2, 1], [`another:group:${group}`, 2],
+    ] as const) {
+      assert.deepEqual((await relay.list(`?target=${name}`)).map(({ id }) => ids.indexOf(id)), expected, name)
     }
-    await check()
-    await until('they are written', () => countRows(relay) === ids.length)
-    await check()
   })
 
   test('finds records by door, name of a target, state, key, text and time, wherever they are', async t => {
@@ -168,18 +157,13 @@ describe('the list', () => {
     await relay.reaches(ids[3] ?? '', 'sent')
     await fetch(`${relay.url}/webhook`, { method: 'POST', body: `{"group_id":"${group}","msg":"by ci"}`, headers: { 'x-api-key': 'the-secret-of-ci' } })
       .then(response => ids.push(response.headers.get('x-request-id') ?? ''))
-    const check = async (): Promise<void> => {
-      for (const [query, ...expected] of [
-        ['door=webhook', 4, 2, 1, 0], ['door=hooks', 3], ['door=hooks/message', 3], ['door=send'], ['target=ops', 2], ['state=failed,unanswered', 2],
-        ['state=sent,failed', 4, 3, 2, 1, 0], ['key=ci', 4], ['key=other'], ['text=deployed', 2, 1], ['text=100%25%20%22GREEN', 0], ['text=deployed&state=failed', 2],
-        [`since=${middle}`, 4, 3, 2], [`until=${middle}`, 1, 0], [`since=${middle}&door=webhook`, 4, 2], ['since=2020-01-01&until=2021-01-01'],
-      ] as const) {
-        assert.deepEqual((await relay.list(`?${query}`)).map(({ id }) => ids.indexOf(id)), expected, query)
-      }
+    for (const [query, ...expected] of [
+      ['door=webhook', 4, 2, 1, 0], ['door=hooks', 3], ['door=hooks/message', 3], ['door=send'], ['target=ops', 2], ['state=failed,unanswered', 2],
+      ['state=sent,failed', 4, 3, 2, 1, 0], ['key=ci', 4], ['key=other'], ['text=deployed', 2, 1], ['text=100%25%20%22GREEN', 0], ['text=deployed&state=failed', 2],
+      [`since=${middle}`, 4, 3, 2], [`until=${middle}`, 1, 0], [`since=${middle}&door=webhook`, 4, 2], ['since=2020-01-01&until=2021-01-01'],
+    ] as const) {
+      assert.deepEqual((await relay.list(`?${query}`)).map(({ id }) => ids.indexOf(id)), expected, query)
     }
-    await check()
-    await until('they are written', () => countRows(relay) === ids.length)
-    await check()
     for (const query of ['state=sent,lost', 'target=nobody', 'since=yesterday', 'until=2026-13-01']) {
       assert.equal((await relay.ask(`/deliveries?${query}`)).status, 400, query)
     }

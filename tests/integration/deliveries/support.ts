@@ -1,14 +1,10 @@
-import { Universal, type Bot, type Context } from 'koishi'
-import { MemoryDriver } from 'koishi-plugin-database-memory'
-import SQLiteDriver from 'koishi-plugin-database-sqlite'
+import { Universal, type Bot } from 'koishi'
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Config } from '../../../src'
 import { request } from '../../../src/platform/keeper/private-fields'
 import type { SimulatorOptions } from '../../../simulator'
 import { callerOf, type Caller } from '../../support/caller'
-import { temporaryFolder } from '../../support/folder'
 import { startRelay, useStarted, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
 
@@ -18,7 +14,7 @@ export const other = '654321'
 /** A request whose answer may be given before the message is delivered. */
 export const later = { prefer: 'respond-async' }
 
-/** A relay with a database of its own. */
+/** A relay, and what tests of deliveries ask it for. */
 export interface StoredRelay extends TestRelay, Caller {
   /** Sends a text later and gives the ID of the delivery. */
   queue: (text: string, more?: object) => Promise<string>
@@ -29,8 +25,6 @@ export interface StoredRelay extends TestRelay, Caller {
 export interface StoredOptions {
   config?: Config
   simulator?: SimulatorOptions
-  /** Of the database file; a fresh one unless given, `null` for none; `:memory:` for the driver whose data end with the process. */
-  path?: string | null
 }
 
 /** Starts a relay for one test. */
@@ -45,17 +39,8 @@ export function useStored(options: StoredOptions): StoredRelay {
   return useStarted(() => startStored(options))
 }
 
-async function startStored({ config, simulator, path }: StoredOptions = {}): Promise<StoredRelay> {
-  const file = path === undefined ? join(temporaryFolder(), 'koishi.db') : path
-  const relay = await startRelay({
-    ...config && { config },
-    ...simulator && { simulator },
-    setup: app => {
-      if (file === ':memory:') app.plugin(MemoryDriver, {})
-      else if (typeof file === 'string') app.plugin(SQLiteDriver, { path: file })
-    },
-  })
-  if (typeof file === 'string') await until('the database is there', () => relay.app.get('database') !== undefined)
+async function startStored(options?: StoredOptions): Promise<StoredRelay> {
+  const relay = await startRelay(options)
   const bot = [...relay.app.bots].find(each => each.platform === 'onebot')
   assert(bot)
   const caller = callerOf(relay.request)
@@ -82,29 +67,4 @@ export async function takeOffline({ simulator, bot }: StoredRelay): Promise<() =
     await simulator.goOnline()
     await until('the bot is online', () => bot.status === Universal.Status.ONLINE)
   }
-}
-
-/** The driver of the database. */
-export function driverOf({ app }: { app: Context }): SQLiteDriver {
-  const [driver] = app.model.drivers
-  assert(driver instanceof SQLiteDriver)
-  return driver
-}
-
-/** Makes statements of the database fail, as long as the function says so. */
-export function failStatements(relay: { app: Context }, fails: (sql: string) => boolean): () => void {
-  const { db } = driverOf(relay)
-  const prepare = db.prepare.bind(db)
-  db.prepare = (...args: Parameters<typeof prepare>) => {
-    if (fails(args[0])) throw new Error(`disk I/O error in ${args[0]}`)
-    return prepare(...args)
-  }
-  return () => {
-    db.prepare = prepare
-  }
-}
-
-/** How many rows the journal has. */
-export function countRows(relay: { app: Context }): number {
-  return Number(driverOf(relay).db.exec('SELECT count(*) FROM message_relay_journal')[0]?.values[0]?.[0])
 }

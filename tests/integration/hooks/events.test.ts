@@ -90,7 +90,7 @@ describe('the same event', () => {
     assert.equal(texts(relay).length, 2)
   })
 
-  test('is sent once with a database, also when it is told of twice at a time', async t => {
+  test('is sent once, also when it is told of twice at a time', async t => {
     const stored = await relayWith(t)
     stored.bot.status = Universal.Status.RECONNECT
     const key = newKey()
@@ -103,7 +103,7 @@ describe('the same event', () => {
   })
 })
 
-describe('a hook without a database', () => {
+describe('a hook', () => {
   test('that is under way when the relay stops is sent before it has stopped', async () => {
     const own = await startRelay()
     own.simulator.fault({ fault: { kind: 'late', ms: 1500 } })

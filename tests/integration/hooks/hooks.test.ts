@@ -351,7 +351,7 @@ describe('what a payload says', () => {
   })
 })
 
-describe('the answer to a hook without a database', () => {
+describe('the answer to a hook', () => {
   test('says that it was refused, or that it cannot be accepted now', async () => {
     relay.simulator.fault({ fault: { kind: 'refuse' }, times: Infinity })
     assert.equal((await post(relay, 'message/ops', { text: 'a' })).status, 502)

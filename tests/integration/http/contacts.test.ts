@@ -5,7 +5,7 @@ import { apiKey, read } from '../../support/relay'
 
 describe('GET /contacts', () => {
   test('names the groups and friends of the bot', async t => {
-    const relay = await relayWith(t, { path: null })
+    const relay = await relayWith(t)
     for (const at of ['/contacts', '/contacts?bot=onebot:10000']) {
       const { status, data } = await relay.ask(at)
       assert.equal(status, 200)
@@ -16,7 +16,7 @@ describe('GET /contacts', () => {
   })
 
   test('shows a key those that it may send to', async t => {
-    const relay = await relayWith(t, { path: null })
+    const relay = await relayWith(t)
     await relay.reload({ apiKey, keys: [{ name: 'one', key: 'the-secret-of-one', targets: ['group:123456'] }] })
     const response = await fetch(`${relay.url}/contacts`, { headers: { authorization: 'Bearer the-secret-of-one' } })
     const { data } = await response.json() as { data: { groups: { id: string }[], friends: object[] } }
@@ -24,7 +24,7 @@ describe('GET /contacts', () => {
   })
 
   test('says what is wrong with the bot', async t => {
-    const relay = await relayWith(t, { path: null })
+    const relay = await relayWith(t)
     assert.deepEqual([(await relay.ask('/contacts?bot=10000')).status, (await relay.ask('/contacts?bot=onebot:1')).status], [400, 503])
     await takeOffline(relay)
     const { status, body } = await read(await relay.request('/contacts'))

@@ -128,7 +128,7 @@ describe('GET /metrics', () => {
   })
 })
 
-test('GET /metrics tells what waits in the database, and of which door it was when it has left', async t => {
+test('GET /metrics tells what waits to be sent later, and of which door it was when it has left', async t => {
   const relay = await relayWith(t)
   const online = await takeOffline(relay)
   await relay.queue('a')

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { failStatements, group, later, other, relayWith, releaseHeld, takeOffline, type StoredRelay } from '../deliveries/support'
+import { group, later, other, relayWith, releaseHeld, takeOffline, type StoredRelay } from '../deliveries/support'
 import { apiKey } from '../../support/relay'
 import { record, records } from '../../docs/support/json'
+import { failFiles } from '../../support/data-file'
 import { until } from '../../support/until'
 
 const queue = `onebot:10000/group:${group}`
@@ -120,14 +121,15 @@ describe('POST /queues/<queue>/resume', () => {
 })
 
 describe('DELETE /queues/<queue>', () => {
-  test('is written once the database takes it down', async t => {
-    const relay = await relayWith(t, { config: { chatApiTimeout: 0.1, chatApiMaxRetries: 0 } })
+  test('is written once the data file takes it down', async t => {
+    const relay = await relayWith(t)
     await takeOffline(relay)
     const id = await relay.queue('stored')
-    const restore = failStatements(relay, sql => sql.startsWith('UPDATE') && sql.includes('message_relay_journal'))
+    const restore = failFiles('run')
     assert.deepEqual((await relay.ask(path, 'DELETE')).data, { queue, dropped: 1 })
     restore()
-    await until('its row says so', async () => (await relay.app.database.get('message_relay_journal', { id })).some(({ state }) => state === 'failed'))
+    await relay.reload()
+    assert.equal((await relay.show(id)).state, 'failed')
   })
 
   test('gives up what waits, tells its callers, and leaves what is on its way', async t => {

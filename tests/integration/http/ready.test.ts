@@ -1,72 +1,53 @@
-import SQLiteDriver from 'koishi-plugin-database-sqlite'
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { failFiles } from '../../support/data-file'
 import { temporaryFolder } from '../../support/folder'
-import { read, relayFor } from '../../support/relay'
+import { read, relayFor, type Reply, type TestRelay } from '../../support/relay'
 import { until } from '../../support/until'
-import { FaultyDatabase } from '../../faults/database'
-import { group, later, relayWith } from '../deliveries/support'
+import { later, relayWith } from '../deliveries/support'
 import { post } from '../hooks/support'
 
-describe('GET /readyz with a database', () => {
-  class Silent extends SQLiteDriver {
-    override start(): Promise<void> {
-      return new Promise(() => undefined)
-    }
-  }
+const hello = { group_id: '1', msg: 'hello' }
+const ready = async (relay: TestRelay): Promise<Reply> => read(await relay.request('/readyz'))
 
-  const cases: [what: string, driver: typeof SQLiteDriver, content: string][] = [
-    ['that is malformed', SQLiteDriver, 'this is no SQLite file\n'.repeat(1000)],
-    ['that never gets ready', Silent, ''],
-  ]
-  for (const [what, driver, content] of cases) {
-    test(`${what} says that the database does not answer, as a message with a key is told`, async t => {
-      const path = join(temporaryFolder(), 'koishi.db')
-      writeFileSync(path, content)
-      const relay = await relayFor(t)
-      relay.app.plugin(driver, { path })
-      const { status, body } = await read(await relay.request('/readyz'))
-      assert.deepEqual([status, body.msg], [503, 'not ready: the relay cannot use its data file'])
-      const asks: [group: string, headers: Record<string, string>, status: number][] = [
-        ['1', { 'idempotency-key': 'a' }, 503], ['1', { prefer: 'respond-async' }, 503], ['2', {}, 200],
-      ]
-      for (const [group, headers, expected] of asks) assert.equal((await relay.send({ group_id: group, msg: 'hello' }, headers)).status, expected)
-      const hook = await post(relay, 'slack/group:3', { text: 'hello' })
-      assert.deepEqual([hook.status, hook.headers.get('retry-after')], [503, '30'])
-      assert.equal(relay.simulator.ledger.length, 1)
-    })
-  }
-
-  test('that arrives late says so, and then has the record of what was sent before', async t => {
-    const opened = new AbortController()
-    class Late extends SQLiteDriver {
-      override async start(): Promise<void> {
-        await once(opened.signal, 'abort')
-        await super.start()
-      }
+describe('GET /readyz', () => {
+  test('says that the data file is damaged, as everything does that needs it; a plain message is sent all the same', async t => {
+    const dataDir = temporaryFolder()
+    writeFileSync(join(dataDir, 'relay.db'), 'this is no SQLite file\n'.repeat(1000))
+    const relay = await relayFor(t, { config: { dataDir } })
+    const { status, msg } = await ready(relay)
+    assert.deepEqual([status, msg.slice(0, 46)], [503, 'not ready: relay.db in the data folder of the '])
+    for (const headers of [{ 'idempotency-key': 'a' }, later]) {
+      assert.deepEqual([(await relay.send(hello, headers)).status, (await relay.send(hello, headers)).error.outcome], [503, 'unsent'])
     }
-    const relay = await relayFor(t)
-    relay.app.plugin(Late, { path: join(temporaryFolder(), 'koishi.db') })
-    const { status, data } = await relay.send({ group_id: group, msg: 'hello' })
-    const record = (): Promise<number> => relay.request(`/deliveries/${String(data.delivery_id)}`).then(answer => answer.status)
-    assert.deepEqual([status, await record(), (await relay.request('/readyz')).status], [200, 200, 503])
-    opened.abort()
-    await until('it is ready', async () => (await relay.request('/readyz')).status === 200)
-    assert.equal(await record(), 200)
+    assert.equal((await relay.send(hello)).status, 200)
+    const hook = await post(relay, 'slack/group:3', { text: 'hello' })
+    assert.deepEqual([hook.status, hook.headers.get('retry-after')], [503, '30'])
+    assert.equal(relay.simulator.ledger.length, 1)
   })
 
-  test('that can only be read says so from the first failed write, until a write succeeds', async t => {
+  test('says that the data file cannot be written from the first failed write, until a write succeeds', async t => {
     const relay = await relayWith(t)
-    const database = new FaultyDatabase(relay.app)
-    const isReady = async (): Promise<boolean> => (await relay.request('/readyz')).status === 200
-    assert(await isReady())
-    database.plan([{ statement: 'create', nth: 1, times: Infinity }, { statement: 'set', nth: 1, times: Infinity }])
-    assert.equal((await relay.post({ group_id: group, msg: 'x' }, later)).status, 503)
-    await until('it is not ready', async () => !await isReady())
-    database.plan([])
-    await until('it is ready', isReady)
+    assert.equal((await ready(relay)).status, 200)
+    const restore = failFiles('run')
+    assert.equal((await relay.post(hello, later)).status, 503)
+    await until('it is not ready', async () => (await ready(relay)).status === 503)
+    restore()
+    await until('it is ready', async () => (await ready(relay)).status === 200)
+  })
+
+  test('says that another relay has the folder, whose place is taken when it ends', async t => {
+    const [first, second] = [await relayFor(t), await relayWith(t, { config: { dataDir: temporaryFolder() } })]
+    await second.reload({ dataDir: first.dataDir })
+    const { status, msg } = await ready(second)
+    assert.deepEqual([status, msg], [503, 'not ready: this relay stands by, because another process uses its data folder'])
+    assert.equal((await second.ask('/statusz')).data.standby_for, 'another relay of this process')
+    const refused = await second.post(hello)
+    assert.deepEqual([refused.status, refused.error.id, refused.headers.get('retry-after')], [503, 'standby', '5'])
+    first.unload()
+    await until('it is ready', async () => (await ready(second)).status === 200)
+    assert.equal((await second.post(hello, later)).status, 202)
   })
 })

@@ -44,7 +44,7 @@ test('a bot whose calls are HTTP requests sends, may have sent what got no clear
     if (server.listening) await once(server.close(), 'close')
   }
   t.after(close)
-  const relay = await relayWith(t, { path: null, config: { chatApiTimeout: 1, chatApiMaxRetries: 2, chatRetryUnanswered: false } })
+  const relay = await relayWith(t, { config: { chatApiTimeout: 1, chatApiMaxRetries: 2, chatRetryUnanswered: false } })
   const fork = relay.app.plugin<OneBotBot.Config>(OneBotBot, { protocol: 'http', selfId, endpoint: `http://127.0.0.1:${port}`, token: '', proxyAgent: '' })
   t.after(() => fork.dispose())
   await until('it is online', () => relay.app.bots.some(bot => bot.selfId === selfId && bot.status === Universal.Status.ONLINE))

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { relayWith } from '../deliveries/support'
 import { call, failureOf, group, messageIdOf, seen } from './support'
 
-test('with a database, _async stores a message first, which is sent when there is a bot again', async t => {
+test('_async stores a message first, which is sent when there is a bot again', async t => {
   const relay = await relayWith(t)
   await relay.simulator.goOffline()
   const { text, headers } = await call(relay, 'send_group_msg_async', { group_id: group, message: '[CQ:face,id=1] [CQ:at,qq=10001] later' })
@@ -15,14 +15,14 @@ test('with a database, _async stores a message first, which is sent when there i
   assert.deepEqual(seen(relay), ['[表情] @10001 later'])
 })
 
-test('with a database, an upload keeps its name', async t => {
+test('an upload of _async keeps its name', async t => {
   const relay = await relayWith(t)
   const { headers } = await call(relay, 'upload_group_file_async', { group_id: group, file: 'base64://YQ==', name: 'build.log' })
   await relay.reaches(headers.get('x-request-id') ?? '', 'sent')
   assert.deepEqual(seen(relay), ['[build.log]'])
 })
 
-test('a message that is in the database is taken back, also after a reload', async t => {
+test('a message that was accepted for later is taken back, also after a reload', async t => {
   const relay = await relayWith(t)
   const id = await relay.queue('stored')
   const { results } = await relay.reaches(id, 'sent')
