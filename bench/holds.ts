@@ -1,8 +1,6 @@
-// Measures how long a single request blocks the relay: `node --import tsx bench/holds.ts [--database] [NAME]`. The bodies are the worst
+// Measures how long a single request blocks the relay: `node --import tsx bench/holds.ts [NAME]`. The bodies are the worst
 // known ones, of 1 MiB and of 10 MiB, with and without a key. Each cell shows the blocked time and the processor time of the longest turn.
 // The latter is the better measure if the machine is busy with other programs.
-import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { endAll } from './lib/child'
 import { apiKey, startRelay, type App } from './lib/apps'
 import { Stage } from './lib/stage'
@@ -91,11 +89,8 @@ async function hold({ child, url }: App, body: string, headers: Record<string, s
 async function run(): Promise<void> {
   const stage = await Stage.create([])
   try {
-    const { values, positionals: [only] } = parseArgs({ allowPositionals: true, options: { database: { type: 'boolean', default: false } } })
-    const app = await startRelay(stage, {
-      config: { chatApiMaxRetries: 0, maxBodySize: 12 * mebibyte },
-      ...values.database && { database: join(await stage.newFolder(), 'koishi.db') },
-    })
+    const [, , only] = process.argv
+    const app = await startRelay(stage, { config: { chatApiMaxRetries: 0, maxBodySize: 12 * mebibyte } })
     for (const [name, body] of Object.entries(bodies)) {
       if (only !== undefined && !name.includes(only)) continue
       const cells: string[] = []

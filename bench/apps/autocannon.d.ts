@@ -2,8 +2,15 @@ declare module 'autocannon' {
   import type { EventEmitter } from 'node:events'
 
   namespace autocannon {
+    interface Request {
+      body: string
+      path?: string
+      headers?: Record<string, string>
+      /** Called before each request. */
+      setupRequest?: (request: Request) => Request
+    }
     interface Client {
-      setRequests(requests: { body: string, path?: string }[]): void
+      setRequests(requests: Request[]): void
     }
     interface Options {
       url: string

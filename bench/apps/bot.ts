@@ -1,11 +1,10 @@
 import * as proxyAgent from '@koishijs/plugin-proxy-agent'
 import Server from '@koishijs/plugin-server'
 import OneBotBot from '@koishijs/plugin-adapter-onebot'
-import Sqlite from 'koishi-plugin-database-sqlite'
 import { Context, HTTP, Universal } from 'koishi'
 import { once } from 'node:events'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { field, numberOf, textOf } from '../lib/values'
+import { numberOf, textOf } from '../lib/values'
 import { serve } from './serve'
 
 /** How long the bot may take to get online, in milliseconds. */
@@ -15,8 +14,8 @@ const patience = 30_000
 export type Addition = (app: Context, options: unknown) => void
 
 /**
- * Serves commands that start a Koishi app like a user's: with the server, the OneBot adapter over WebSocket, and, if a database is
- * requested, SQLite. Both sides differ only in the addition.
+ * Serves commands that start a Koishi app like a user's: with the server and the OneBot adapter over WebSocket. Both sides differ
+ * only in the addition.
  */
 export function serveBot(add: Addition, commands: (app: Context) => Parameters<typeof serve>[0] = () => ({})): void {
   const app = new Context()
@@ -79,8 +78,6 @@ async function start(app: Context, add: Addition, options: unknown): Promise<obj
     retryLazy: 60_000,
     proxyAgent: '',
   })
-  const database = field(options, 'database')
-  if (typeof database === 'string') app.plugin(Sqlite, { path: database })
   add(app, options)
   await app.start()
   const { _http: server } = app.server

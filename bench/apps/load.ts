@@ -1,7 +1,8 @@
 // The load generator.
 import autocannon from 'autocannon'
+import { v7 as uuid } from 'uuid'
 import { quantile } from '../lib/statistics'
-import { numberOf, recordOf, textOf, textsOf } from '../lib/values'
+import { field, numberOf, recordOf, textOf, textsOf } from '../lib/values'
 import { serve } from './serve'
 
 serve({ load })
@@ -17,6 +18,7 @@ async function load(argument: unknown): Promise<object> {
   const warmUp = numberOf(argument, 'warmUp') * 1000
   const time = numberOf(argument, 'seconds') * 1000
   const amount = numberOf(argument, 'amount') || Infinity
+  const isKeyed = field(argument, 'isKeyed') === true
   const times: number[] = []
   let total = 0
   const unexpected = new Map<number, number>()
@@ -32,7 +34,7 @@ async function load(argument: unknown): Promise<object> {
     timeout: 60,
     setupClient(client) {
       const path = paths[clients % paths.length]
-      client.setRequests([{ body: bodies[clients % bodies.length] ?? '', ...path !== undefined && { path } }])
+      client.setRequests([{ body: bodies[clients % bodies.length] ?? '', ...path !== undefined && { path }, ...isKeyed && { setupRequest: withKey } }])
       clients++
     },
   })
@@ -66,4 +68,8 @@ async function load(argument: unknown): Promise<object> {
     failures: [...unexpected].map(([status, count]) => `${count} × ${status}`)
       .concat(errors > 0 ? `${errors} connection errors` : [], timeouts > 0 ? `${timeouts} × no answer` : []),
   }
+}
+
+function withKey(request: autocannon.Request): autocannon.Request {
+  return { ...request, headers: { ...request.headers, 'idempotency-key': uuid() } }
 }

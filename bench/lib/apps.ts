@@ -22,8 +22,6 @@ export interface AppOptions {
   plugin?: string
   /** Settings of the relay. */
   config?: object
-  /** File of an SQLite database. */
-  database?: string
   /** The folder of uploads; by default a new one. */
   uploads?: string
   exposeGc?: boolean
@@ -42,7 +40,7 @@ export function startBare(stage: Stage, options: AppOptions = {}): Promise<App> 
 }
 
 /** Starts a program of `apps/` that calls `serveBot`. */
-export async function startApp(stage: Stage, program: string, { config, database, exposeGc = false, ...rest }: AppOptions): Promise<App> {
+export async function startApp(stage: Stage, program: string, { config, exposeGc = false, ...rest }: AppOptions): Promise<App> {
   const platform = await stage.start('platform')
   const child = await stage.start(program, { isRelay: program === 'relay', exposeGc })
   const uploads = rest.uploads ?? await stage.newFolder()
@@ -50,7 +48,6 @@ export async function startApp(stage: Stage, program: string, { config, database
     endpoint: textOf(await platform.ask('start'), 'endpoint'),
     responseTimeout: rest.responseTimeout ?? 60_000,
     plugin: rest.plugin ?? stage.plugin,
-    database,
     config: { apiKey, uploadDir: uploads, dataDir: await stage.newFolder(), ...config },
   }), 'port')
   return {

@@ -16,6 +16,8 @@ export interface Load {
   /** Sends exactly this many requests and measures all of them, instead of a window of time. */
   amount?: number
   headers?: Readonly<Record<string, string>>
+  /** Whether each request has an Idempotency-Key of its own. */
+  isKeyed?: boolean
 }
 
 /** The result of a load. Times are in milliseconds. */

@@ -7,7 +7,7 @@ const repository = resolve(__dirname, '../..')
 
 /** The packages whose versions influence the figures. */
 const packages = [
-  'koishi', '@koishijs/plugin-server', '@koishijs/plugin-adapter-onebot', 'koishi-plugin-database-sqlite', 'formidable', 'ws', 'autocannon',
+  'koishi', '@koishijs/plugin-server', '@koishijs/plugin-adapter-onebot', 'node-sqlite3-wasm', 'formidable', 'ws', 'autocannon',
 ]
 
 /** The machine and the versions behind the figures, in Markdown. */

@@ -3,7 +3,7 @@ import { commands } from './commands'
 import { hooks } from './hooks'
 import { manyKeys } from './keys'
 import { memory } from './memory'
-import { accepting, recording, records } from './deferred'
+import { accepting, keyed, records } from './deferred'
 import { refused } from './refused'
 import { retention } from './retention'
 import { batch, manyGroups, oneConnection, oneGroup } from './sends'
@@ -13,5 +13,5 @@ import { uploadMemory, uploads } from './uploads'
 /** All scenarios, in the order of the table. */
 export const scenarios: readonly Scenario[] = [
   manyGroups, oneGroup, oneConnection, batch, refused, manyKeys, hooks, uploads, uploadMemory, memory, commands, retention, start,
-  accepting, recording, records,
+  accepting, keyed, records,
 ]

@@ -133,11 +133,18 @@ export class DeliveriesTable {
   async count(filter: Filter): Promise<Map<State, number>> {
     const counts = new Map<State, number>()
     const { sql, values } = conditionsOf(filter)
-    for await (const [from, to] of this.stretches(filter)) {
-      const rows = this.store.all(isCount, `SELECT state, count(*) AS count FROM deliveries WHERE id >= ? AND id < ?${sql} GROUP BY state`, from, to, ...values)
-      for (const { state: name, count } of rows) {
-        const state = states.find(each => each === name)
-        if (state) counts.set(state, (counts.get(state) ?? 0) + count)
+    const range = `id >= ? AND id < ?${sql}`
+    const add = (name: string, count: number): void => {
+      const state = states.find(each => each === name)
+      if (state) counts.set(state, (counts.get(state) ?? 0) + count)
+    }
+    for await (const edges of this.stretches(filter)) {
+      if (filter.text === undefined) {
+        const rows = this.store.all(isCount, `SELECT state, count(*) AS count FROM deliveries WHERE ${range} GROUP BY state`, ...edges, ...values)
+        for (const { state, count } of rows) add(state, count)
+      } else {
+        // SQL finds the text in other fields of the summary as well.
+        for (const found of this.select(range, ...edges, ...values)) if (matches(found, filter)) add(found.state, 1)
       }
     }
     return counts

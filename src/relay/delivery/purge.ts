@@ -17,7 +17,10 @@ export class Purge {
   /** Whether all content was checked against the setting `recordContent`, which may have changed since it was written. */
   private isChecked = false
 
-  constructor(private readonly options: RunningOptions, private readonly table: DeliveriesTable) {}
+  constructor(
+    private readonly options: Pick<RunningOptions, 'clock' | 'retention' | 'recordLimit' | 'recordContent' | 'store' | 'stop'>,
+    private readonly table: DeliveriesTable,
+  ) {}
 
   /** Removes records past the retention or beyond the limit, and content that is not kept. One run at a time. @throws RelayError */
   async run(): Promise<void> {

@@ -3,7 +3,6 @@ import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import { MediaLinks } from '../../../src/http/files'
 import { charsetOf, decodeText, kindOfName, kindOfType, mediaTypeOf, nameFor } from '../../../src/http/media-type'
-import { readyRoute } from '../../../src/http/monitoring'
 import { parseHandling, type Handling } from '../../../src/http/preferences'
 
 const id = '0b1f7d6e-1d3c-4b52-8f3c-0a2b4c6d8e0f/a b.png'
@@ -142,44 +141,5 @@ describe('the header Prefer', () => {
       assert.deepEqual(parse(header), neither)
     }
     assert(performance.now() - start < 1_000)
-  })
-})
-
-describe('whether the relay is ready', () => {
-  /** Asks so many times at once; gives what is wrong each time. */
-  const ask = ({ handle }: ReturnType<typeof readyRoute>, times = 1): Promise<string[]> => (
-    Promise.all(Array.from({ length: times }, async () => {
-      try {
-        await Reflect.apply(handle, undefined, [])
-        return ''
-      } catch (error) {
-        return RelayError.from(error).message
-      }
-    }))
-  )
-  const [noBot, noDatabase] = ['not ready: no bot is online', 'not ready: the relay cannot use its data file']
-
-  test('asks the database once a second, however many ask, and the bots each time', async () => {
-    let [now, pings, isOnline] = [0, 0, true]
-    const ping = (): Promise<void> => ++pings === 2 ? Promise.reject(new Error('away')) : Promise.resolve()
-    const route = readyRoute({ ping, standsBehind: undefined }, () => isOnline, () => now)
-    for (const [time, online, times, told, asked] of [
-      [0, true, 3, '', 1], [999, false, 1, noBot, 1], [1000, true, 2, noDatabase, 2], [2000, true, 2, '', 3],
-    ] as const) {
-      [now, isOnline] = [time, online]
-      assert.deepEqual([await ask(route, times), pings], [Array(times).fill(told), asked])
-    }
-  })
-
-  test('says of a check that throws, or does not end, no more than of one that fails', async t => {
-    t.mock.timers.enable({ apis: ['setTimeout'] })
-    const fail = (): never => {
-      throw new Error('disk /secret is gone')
-    }
-    for (const ping of [fail, () => new Promise<void>(() => undefined)]) {
-      const answer = ask(readyRoute({ ping, standsBehind: undefined }, () => true))
-      t.mock.timers.tick(2_000)
-      assert.deepEqual(await answer, [noDatabase])
-    }
   })
 })

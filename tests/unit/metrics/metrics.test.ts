@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import { Metrics, type Sources } from '../../../src/metrics'
 import { createDelivery, end, type Delivery, type Results } from '../../../src/relay/delivery/delivery'
-import type { QueueState } from '../../../src/relay/relay'
+import type { QueueState } from '../../../src/relay/queue/queue'
 
 const quiet: Sources = {
   bots: () => [], queues: () => [], capacity: 1000, backlog: () => undefined, refusals: () => new Map(),
@@ -79,7 +79,7 @@ test('calls and deliveries are timed, and counted by outcome, look-ups by findin
     'call_duration_seconds_sum{outcome="unanswered"} 10', 'lookups_total{finding="no-history"} 1', 'pauses_total 1')
 })
 
-test('how things stand is asked for each time, the outbox only where there is a database', async () => {
+test('how things stand is asked for each time, the outbox only where the relay is active', async () => {
   const { read } = start()
   const now = Date.now()
   const queue = { bot: 'onebot:1', target: { kind: 'group', id: '1' } } as const
