@@ -57,25 +57,30 @@ export class Intake {
 
   /** Accepts a submission, and records a refusal. @throws RelayError */
   private take(submission: Submission, idempotency?: Idempotency): Entry {
-    const { clock, port, deliveries, recordContent } = this.context
+    const { clock } = this.context
     const { id, request, caller = null, door } = submission
-    const delivery = createDelivery({ id, caller, door, recordContent }, this.nextSeq(), clock.wall(), request, idempotency)
+    const delivery = createDelivery({ id, caller, door }, this.nextSeq(), clock.wall(), request, idempotency)
     try {
-      return tryWays(delivery, clock, () => this.place(submission, delivery))
+      return tryWays(delivery, clock, change => Object.assign(delivery, change), () => this.place(submission, delivery))
     } catch (thrown) {
       const error = RelayError.from(thrown)
-      const way = currentWay(delivery.flow.route) ?? request.bot
-      const isAny = way.platform === undefined && way.selfId === undefined
-      // A retry has to use the bot that was asked for, also if that is offline now.
-      if (!isAny) delivery.bot = port.candidate(way)?.sid ?? ''
-      // Without a bot, a retry may use any: if the one that was asked for is missing, the content is not kept, so that nobody can retry it.
-      const isSure = isAny || delivery.bot !== '' || request.route !== undefined
-      // A retry sends the texts as they are kept, through any bot.
-      const kept = this.fit(request, delivery, port.find(delivery.bot) ?? { longestText: Infinity, takesFiles: true })
       // Without an outcome the request was never a delivery, and has no record.
-      if (error.outcome) deliveries.reject(delivery, isSure ? kept : [], error)
+      if (error.outcome) this.reject(request, delivery, error)
       throw error
     }
+  }
+
+  /** Records a refusal, with the content if a retry can use the bot that was asked for, also if that is offline now. */
+  private reject(request: MessageRequest, delivery: Delivery, error: RelayError): void {
+    const { port, deliveries } = this.context
+    const way = currentWay(delivery.flow.route) ?? request.bot
+    const isAny = (way.platform ?? way.selfId) === undefined
+    const bot = isAny ? port.find(delivery.bot) : port.candidate(way)
+    // A retry sends the texts as they are kept, through any bot.
+    const items = this.fit(request, delivery, bot ?? { longestText: Infinity, takesFiles: true })
+    if (!isAny) delivery.bot = bot?.sid ?? ''
+    const isKept = isAny || bot !== undefined || request.route !== undefined
+    deliveries.reject(delivery, isKept ? items : [], error)
   }
 
   /** Puts a delivery into the queue of its present way. @throws RelayError why that does not take it */

@@ -3,7 +3,7 @@ import type { ParsedItem } from '../../message/model'
 import { writeTarget } from '../../message/target'
 import { inTime } from '../clock'
 import type { RunningOptions } from '../options'
-import { end, failRest, isDurable, isUnfinished, leave, mayHaveArrived, outcomeOf, postpone, resultOf, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
+import { end, failRest, isDurable, isUnfinished, leave, mayHaveArrived, outcomeOf, postpone, resultOf, transition, withSent, type Change, type Delivery, type Open, type Results, type Sent } from './delivery'
 import type { DeliveriesTable } from './deliveries-table'
 import type { Deferral, ThreadLink } from './flow'
 import { keepsContent } from './row'
@@ -48,9 +48,9 @@ const fileMargin = 60 * 60 * 1000
 const mostUnanswered = 10_000
 
 /**
- * Makes every change of a delivery, in memory and in the file, and notifies the callers that wait for its end. A step of a durable delivery
- * towards the platform is in the file before it is in memory. Afterwards memory is the truth: what happened is written as soon as the file
- * takes it.
+ * Makes every change of an accepted delivery, in memory and in the file, and notifies the callers that wait for its end. A step of a
+ * durable delivery towards the platform is in the file before it is in memory. Afterwards memory is the truth: what happened is written as
+ * soon as the file takes it.
  */
 export class Deliveries {
   private readonly active = new Map<string, Entry>()
@@ -186,8 +186,10 @@ export class Deliveries {
 
   /** Changes a delivery that waits or is to wait again, in the file first. @throws RelayError; nothing is changed then */
   step({ delivery, hasRow }: Entry, change: Change): void {
-    const next = { ...delivery, ...change, updatedAt: this.options.clock.wall() }
-    if (hasRow) this.options.store.commit(writer => this.table.update(writer, next))
+    const { clock, store } = this.options
+    const next = { ...delivery }
+    transition(next, change, clock.wall())
+    if (hasRow) store.commit(writer => this.table.update(writer, next))
     Object.assign(delivery, next)
   }
 
@@ -275,7 +277,7 @@ export class Deliveries {
 
   /** Changes a delivery in memory only. The next write saves it. */
   change(delivery: Delivery, change: Change): void {
-    Object.assign(delivery, change, { updatedAt: this.options.clock.wall() })
+    transition(delivery, change, this.options.clock.wall())
   }
 
   /** Stops writing behind, after a last write. */

@@ -20,9 +20,10 @@ import { summarize, type RecordContent, type Summary } from './summary'
  * | failed     | an item was refused or not sent                     | queued: it is sent again (`again`)                          |
  * | expired    | its time was over before it could be sent           | queued: likewise                                            |
  * | unanswered | an item may have arrived                            | queued: likewise                                            |
- * |            |                                                     | sent, failed, unanswered: a look-up found it (`end`)        |
  *
- * The functions below are pure: they return the change. `Deliveries` applies it and writes it to the journal.
+ * Whatever has not arrived may still turn out to have: it ends again (`end`) when an answer comes late, or a look-up finds it.
+ *
+ * The functions below are pure: they return the change. `Deliveries` applies it by `transition`, which enforces this table.
  */
 export const states = ['queued', 'sending', 'sent', 'failed', 'unanswered', 'expired'] as const
 export type State = typeof states[number]
@@ -38,6 +39,24 @@ export function isUnfinished(state: State): boolean {
 /** Whether a delivery in this state can be sent again. */
 export function isRetryable(state: State): boolean {
   return state === 'failed' || state === 'unanswered' || state === 'expired'
+}
+
+const ends = ['sent', 'failed', 'unanswered', 'expired'] as const satisfies State[]
+const next: Readonly<Record<State, readonly State[]>> = {
+  queued: ['queued', 'sending', ...ends], sending: ['queued', 'sending', ...ends], sent: ['sent'],
+  failed: ['queued', ...ends], unanswered: ['queued', ...ends], expired: ['queued', ...ends],
+}
+
+/**
+ * Applies a change to a delivery, in place.
+ *
+ * @param at in milliseconds since the epoch
+ * @throws Error for a transition that is not in the table above
+ */
+export function transition(delivery: Delivery, change: Change, at: number): void {
+  const { state = delivery.state } = change
+  if (state !== delivery.state && !next[delivery.state].includes(state)) throw new Error(`a delivery that is ${delivery.state} cannot become ${state}`)
+  Object.assign(delivery, change, { updatedAt: at })
 }
 
 /** One submission to one target: its progress, and the result of each item. */
@@ -67,11 +86,11 @@ export interface Delivery {
   results: Results
   /** The platform messages whose fate is unknown: being sent, or unanswered. */
   open: readonly Open[]
-  /** Digest of its Idempotency-Key, for as long as the delivery uses it up. */
+  /** Hash of its Idempotency-Key, for as long as the delivery uses it up. */
   key: string | null
-  /** The same digest, kept after the key became free. */
+  /** The same hash, kept after the Idempotency-Key became free. */
   readonly requestKey?: string | undefined
-  /** Digest of the request's content, which tells a repeat from another request with the same key. */
+  /** Hash of the request's content, which tells a repeat from another request with the same Idempotency-Key. */
   readonly fingerprint: string | null
   flow: Flow
   /** The part of its record that outlives the content. */
@@ -121,15 +140,14 @@ export interface Idempotency {
   fingerprint: string
 }
 
-/** Makes a queued delivery of a request. */
+/** Makes a queued delivery of a request. The parts that depend on its items come from `partsFor`, once these fit a platform. */
 export function createDelivery(
-  { id, caller, door, recordContent }: Pick<Delivery, 'id' | 'caller' | 'door'> & { recordContent: RecordContent }, seq: number, now: number,
-  request: MessageRequest, idempotency?: Idempotency,
+  { id, caller, door }: Pick<Delivery, 'id' | 'caller' | 'door'>, seq: number, now: number, request: MessageRequest, idempotency?: Idempotency,
 ): Delivery {
   return {
     id, seq, state: 'queued', deferred: false, target: request.target, caller, door, bot: '', createdAt: now, updatedAt: now,
     expiresAt: null, attempts: 0, open: [], key: idempotency?.key ?? null, requestKey: idempotency?.key,
-    fingerprint: idempotency?.fingerprint ?? null, flow: flowOf(request, caller), ...partsFor(request, recordContent),
+    fingerprint: idempotency?.fingerprint ?? null, flow: flowOf(request, caller), ...partsFor({ mode: request.mode, items: [] }, 'none'),
   }
 }
 

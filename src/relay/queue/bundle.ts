@@ -3,7 +3,7 @@ import type { Item, MentionItem } from '../../message/model'
 import type { Account } from '../../platform/port'
 import { longestText } from '../send/fit'
 import type { Entry, Deliveries } from '../delivery/deliveries'
-import { createDelivery, isText, type Delivery } from '../delivery/delivery'
+import { createDelivery, isText, partsFor, type Delivery } from '../delivery/delivery'
 import type { DigestMember } from '../delivery/flow'
 import type { Delay, RelayOptions } from '../options'
 
@@ -59,14 +59,14 @@ export async function gather(
   }, policy?.lang)
   const items: Item[] = [...mentions.values(), { type: 'text', text }]
   const visible = new Set(shown.map(({ last }) => last))
-  const origin = { id: uuid(), caller: null, door: digestDoor, recordContent }
-  const delivery = createDelivery(origin, seq, clock.wall(), { mode: 'single', target, bot: {}, items })
+  const request = { mode: 'single', target, bot: {}, items } as const
+  const delivery = createDelivery({ id: uuid(), caller: null, door: digestDoor }, seq, clock.wall(), request)
   const members = all.map(({ delivery: { id } }): DigestMember => ({ id, shown: visible.has(id) }))
   // Without quiet hours: these were over when the digest was made.
   const { digest } = policy ?? {}
   const flow = { members, ...policy && digest !== undefined && { policy: { name: policy.name, digest } } }
   const expiresAt = Math.max(...all.map(entry => entry.delivery.expiresAt ?? 0))
-  Object.assign(delivery, { bot, deferred: true, expiresAt, flow })
+  Object.assign(delivery, partsFor(request, recordContent), { bot, deferred: true, expiresAt, flow })
   return deliveries.accept(delivery, items)
 }
 

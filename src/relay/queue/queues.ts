@@ -485,7 +485,7 @@ export class Queues {
     const delay: Delay | undefined = !delivery.deferred ? undefined : port.find(delivery.bot)?.isOnline ? 'closed' : 'offline'
     deliveries.change(delivery, next)
     try {
-      tryWays(delivery, clock, () => {
+      tryWays(delivery, clock, change => deliveries.change(delivery, change), () => {
         const { deferred, flow: { route } } = delivery
         const account = port.choose(currentWay(route) ?? {}, deferred)
         checkItems(account, delivery, deliveries.itemsOf(entry))

@@ -39,17 +39,18 @@ export function nextWay({ flow, mode }: Delivery, results: Results, at: number):
 /**
  * Tries the present way of a delivery, then each further one, until one takes it.
  *
+ * @param apply changes the delivery to its next way
  * @param attempt throws a RelayError if the present way does not take the delivery
  * @throws RelayError why the last way does not
  */
-export function tryWays<T>(delivery: Delivery, clock: Clock, attempt: () => T): T {
+export function tryWays<T>(delivery: Delivery, clock: Clock, apply: (change: Change) => void, attempt: () => T): T {
   for (;;) {
     try {
       return attempt()
     } catch (error) {
       const next = nextWay(delivery, failRest(delivery, RelayError.from(error)), clock.wall())
       if (!next) throw error
-      Object.assign(delivery, next)
+      apply(next)
     }
   }
 }

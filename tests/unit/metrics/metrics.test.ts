@@ -17,7 +17,7 @@ function start(): { metrics: Metrics, read: (sources?: Partial<Sources>) => Prom
 /** A delivery by this door with these results. */
 function ended(door: string, results: Results): Delivery {
   const request = { mode: 'batch' as const, target: { kind: 'group' as const, id: '1' }, bot: {}, items: [] }
-  const delivery = createDelivery({ id: 'id', caller: null, door, recordContent: 'none' }, 1, 0, request)
+  const delivery = createDelivery({ id: 'id', caller: null, door }, 1, 0, request)
   return { ...delivery, ...end(delivery, results) }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../../src/errors'
 import {
-  again, createDelivery, end, failRest, leave, outcomeOf, postpone, withSent,
+  again, createDelivery, end, failRest, leave, outcomeOf, partsFor, postpone, withSent,
   type Delivery, type ItemResult, type Open, type Results,
 } from '../../../../src/relay/delivery/delivery'
 
@@ -13,7 +13,8 @@ const open = (index: number, calls = 1): Open => ({ indices: [index], likeness: 
 function deliveryOf(count: number, changes: Partial<Delivery> = {}): Delivery {
   const items = Array.from({ length: count }, () => ({ type: 'text' as const, text: 'x' }))
   const request = { mode: 'batch' as const, target: { kind: 'group' as const, id: '1' }, bot: {}, items }
-  return { ...createDelivery({ id: 'id', caller: null, door: 'webhook', recordContent: 'none' }, 7, 3, request, { key: 'k', fingerprint: 'f' }), ...changes }
+  const made = createDelivery({ id: 'id', caller: null, door: 'webhook' }, 7, 3, request, { key: 'k', fingerprint: 'f' })
+  return { ...made, ...partsFor(request, 'none'), ...changes }
 }
 
 const told = (results: Results = []): string[] => results.map(result => result === undefined ? '-' : outcomeOf(result))

@@ -111,7 +111,7 @@ describe('a look-up', () => {
     const { chats, judge } = await setUp(chats => claim(chats, 'own'))
     const past = Array.from({ length: 1_000 }, (_, seq): Delivery => {
       const request = { mode: 'single' as const, target: { kind: 'group' as const, id: 'c' }, bot: {}, items: [{ type: 'text' as const, text: 'x' }] }
-      const origin = { id: String(seq), caller: null, door: 'webhook', recordContent: 'none' } as const
+      const origin = { id: String(seq), caller: null, door: 'webhook' } as const
       return { ...createDelivery(origin, seq, 0, request), results: [{ success: true, messageIds: [`old ${seq}`] }] }
     })
     chats.learn('c', past.reverse())

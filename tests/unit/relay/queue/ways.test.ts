@@ -19,7 +19,7 @@ function deliver({ whenUnknown = 'stop', mode = 'single', isRouted = true, ...mo
 } & Change = {}): Delivery {
   const route: Route = { name: 'oncall', ways, after: 2_000, whenUnknown }
   const request: MessageRequest = { mode, items: [item, item], target: { kind: 'group', id: '1' }, bot: {}, ...isRouted && { route } }
-  const delivery = createDelivery({ id: 'd', caller: null, door: '', recordContent: 'none' }, 1, 1_000, request)
+  const delivery = createDelivery({ id: 'd', caller: null, door: '' }, 1, 1_000, request)
   return { ...delivery, bot: 'onebot:1', ...more }
 }
 
