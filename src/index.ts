@@ -1,13 +1,9 @@
 import type {} from '@koishijs/loader'
 import type { Context } from 'koishi'
 import { join, resolve } from 'node:path'
-import { Access } from './access/access'
-import { announceExpiry } from './access/expiry'
-import { parseKeys } from './access/keys'
-import { MadeKeys } from './access/made-keys'
 import { MadeTargets } from './access/made-targets'
 import { Refusals } from './access/refusals'
-import { openStores } from './access/store'
+import { startAccess } from './access/start'
 import { Alerts } from './alerts'
 import { listenForCommands, parseCommands } from './commands'
 import { keyFileName, provideKey } from './config/api-key'
@@ -16,6 +12,7 @@ import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
 import { digestWriter, hookDoors, hookRoutes, LastPayloads, Sources, Templates } from './hooks'
 import { adminRoutes } from './http/admin'
+import { backupRoute } from './http/backup'
 import { contactsRoute } from './http/contacts'
 import { deliveryRoutes } from './http/deliveries'
 import { MediaLinks, mediaRoute, uploadRoute } from './http/files'
@@ -40,6 +37,7 @@ import { Incoming } from './platform/incoming'
 import { Bots, type BotState } from './platform/bots'
 import { platforms, startPlatforms } from './platform/platforms'
 import { startRelay } from './relay/start'
+import type { Store } from './relay/store/store'
 import { alertDoor, tellAll } from './relay/options'
 import { digestDoor } from './relay/queue/bundle'
 import { announceEnds, MessageRelay, pluginDoor } from './service'
@@ -71,15 +69,16 @@ export function apply(ctx: Context, config: Config): void {
   const dataDir = resolve(ctx.baseDir, settings.dataDir)
   const apiKey = provideKey(unwrap(ctx.root), settings.apiKey, dataDir, logger)
   if (apiKey === undefined) return
-  const { names, warnings: nameWarnings } = parseNames(settings.targets)
-  const { keys, warnings: keyWarnings } = parseKeys(settings.keys, apiKey, names)
-  for (const warning of [...nameWarnings, ...keyWarnings]) logger.warn('%s', warning)
+  const { names: fixedNames, warnings: nameWarnings } = parseNames(settings.targets)
+  for (const warning of nameWarnings) logger.warn('%s', warning)
+  const store = (): Store => relay.store
+  const names = new MadeTargets(fixedNames, store, logger)
 
   const language = settings.language || languageOf(ctx.i18n.fallback([]))
   // Read once, because access through the context is slow.
   const { server } = ctx
   const metrics = Metrics.of(ctx, doors)
-  const alerts = Alerts.to(settings.alertTo, names, ctx, logger)
+  const alerts = Alerts.to(settings.alertTo, fixedNames, ctx, logger)
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
   const publicUrl = (): string => settings.selfUrl || server.config.selfUrl || ''
   const links = new MediaLinks(() => (publicUrl() || server.selfUrl) + settings.path, apiKey)
@@ -113,12 +112,9 @@ export function apply(ctx: Context, config: Config): void {
 
   const bots = (): BotState[] => port.describe(relay.restricted())
   stop.signal.addEventListener('abort', () => relay.end())
-  const access = new Access(apiKey, keys)
-  const fixedKeys = keys.flatMap(({ view }) => view ?? [])
-  const madeKeys = new MadeKeys(access, apiKey, keys, names, logger)
-  const targets = new MadeTargets(names, logger)
-  openStores(ctx, dataDir, [targets.made, madeKeys.made])
-  announceExpiry(ctx, () => [...fixedKeys, ...madeKeys.list()], logger)
+  const { access, fixedKeys, madeKeys, save } = startAccess(ctx, { apiKey, keys: settings.keys, targets: names, store, dataDir, logger })
+  const payloads = new LastPayloads(store, settings.recordContent !== 'none')
+  ctx.setInterval(() => payloads.tidy(), 1_000)
   const sender = new Sender(relay, settings.path)
   const limits = { maxSize: settings.maxBodySize, advice: 'the setting maxBodySize allows no more; /upload and /send take larger files' }
   const files = { maxFileSize: settings.maxUploadSize, allowedExtensions: parseExtensions(settings.allowedExtensions) }
@@ -143,13 +139,14 @@ export function apply(ctx: Context, config: Config): void {
     ...queueRoutes(relay),
     contactsRoute(relay.inquiries),
     ...hookRoutes({
-      access, sender, sources, templates, names, logger, limits, language, payloads: new LastPayloads(settings.recordContent !== 'none'),
+      access, sender, sources, templates, names, logger, limits, language, payloads,
     }),
-    ...adminRoutes({ access, fixedKeys, madeKeys, targets, names, relay }),
+    ...adminRoutes({ access, fixedKeys, madeKeys, targets: names, relay }),
+    backupRoute(store),
     ...oneBotRoutes({ sender, limits, relay }),
   ], {
-    prefix: settings.path, access, trustedProxies: settings.trustedProxies, inFlight, refusals, logger, observer: metrics,
-    stop: stop.signal,
+    prefix: settings.path, access, ready: () => relay.active().catch(() => undefined), trustedProxies: settings.trustedProxies, inFlight,
+    refusals, logger, observer: metrics, stop: stop.signal,
   })
   serveConsole(ctx, {
     server,
@@ -184,6 +181,7 @@ export function apply(ctx: Context, config: Config): void {
   /** Stops within five seconds: present work has four to end; the rest is then cut off, with half a second for its answers. */
   const shut = async (): Promise<void> => {
     await inFlight.drain(4_000)
+    save()
     stop.abort()
     await inFlight.drain(500)
     await ended.finally(() => port.close())

@@ -1,9 +1,10 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { RelayError } from '../errors'
 import { sha256 } from '../lib/crypto'
-import { Caller, type Usage } from './caller'
+import { Caller } from './caller'
 import type { Key } from './keys'
 import { allScopes } from './scopes'
+import type { Counts, Usages } from './usage'
 
 /** The number of comparisons is a multiple of this, so that it does not reveal the number of keys. */
 const slots = 32
@@ -12,16 +13,23 @@ const noSuchSecret = 'wrong signature: the secret matches no key; give the sende
 
 /** Holds the keys, and identifies callers by them. */
 export class Access {
+  /** The keys that belong to this process, and those that were made while the relay runs; an error while these cannot be read. */
+  private own: readonly Key[]
+  private made: readonly Key[] | Error = []
+  /** All of them. */
   private keys: readonly Key[] = []
   /** The digests of the keys, in the same order, followed by random ones. */
   private digests: readonly Buffer[] = []
 
-  /** The keys that were made while the relay runs; `undefined` until they are loaded. */
-  private made: ReadonlySet<Key> | undefined = new Set()
-
-  /** @param keys the keys besides the master key, which may do everything */
-  constructor(apiKey: string, keys: readonly Key[]) {
-    this.set([fullKey(null, apiKey, [apiKey]), ...keys])
+  /**
+   * @param keys the keys of the settings, besides the master key, which may do everything
+   * @param readMade returns the keys that were made while the relay runs, as another list once they change
+   */
+  constructor(
+    apiKey: string, keys: readonly Key[], private readonly usages: Usages, private readonly readMade: () => readonly Key[] | Error,
+  ) {
+    this.own = [this.fullKey(null, apiKey, [apiKey]), ...keys]
+    this.combine()
   }
 
   /**
@@ -32,34 +40,34 @@ export class Access {
    */
   lend(name: string): { key: string, takeBack: () => void } {
     const text = randomBytes(32).toString('base64url')
-    const key = fullKey(name, text, [])
-    this.set([...this.keys, key])
-    return { key: text, takeBack: () => this.set(this.keys.filter(each => each !== key)) }
+    const key = this.fullKey(name, text, [])
+    const set = (keys: readonly Key[]): void => {
+      this.own = keys
+      this.combine()
+    }
+    set([...this.own, key])
+    return { key: text, takeBack: () => set(this.own.filter(each => each !== key)) }
   }
 
-  /** Replaces the keys that were made while the relay runs; `undefined` if they are not loaded. */
-  replaceMade(keys: readonly Key[] | undefined): void {
-    const before = this.made
-    this.made = keys && new Set(keys)
-    this.set([...this.keys.filter(key => !before?.has(key)), ...keys ?? []])
+  /** Reads the made keys again if they have changed. */
+  private refresh(): void {
+    const made = this.readMade()
+    if (made === this.made) return
+    this.made = made
+    this.combine()
   }
 
-  private set(keys: readonly Key[]): void {
+  private combine(): void {
+    const keys = this.keys = [...this.own, ...this.made instanceof Error ? [] : this.made]
     const spare = (slots - keys.length % slots) % slots
-    this.keys = keys
     this.digests = [...keys.map(({ digest }) => digest), ...Array.from({ length: spare }, () => randomBytes(32))]
   }
 
-  /** The usage of keys by their name; `null` is the name of the master key. */
-  usage(): Map<string | null, Usage> {
-    const usages = new Map<string | null, Usage>()
-    // The old and the new key of a rotation share one object, which counts once.
-    for (const [usage, name] of new Map(this.keys.map(({ caller }) => [caller.usage, caller.name]))) {
-      const before = usages.get(name) ?? { last: 0, address: undefined, messages: 0, refused: 0 }
-      const { last, address } = usage.last > before.last ? usage : before
-      usages.set(name, { last, address, messages: before.messages + usage.messages, refused: before.refused + usage.refused })
-    }
-    return usages
+  /** How the present keys were used since their first use, by their names; `null` is the name of the master key. */
+  usage(): Map<string | null, Counts> {
+    this.refresh()
+    this.usages.load()
+    return new Map(this.keys.map(({ caller: { name, usage } }) => [name, usage.counts]))
   }
 
   /**
@@ -68,7 +76,8 @@ export class Access {
    * @param candidates the keys of the request, from several places; one right key is enough
    * @param address the address of the caller; `undefined` if it is unknown
    * @param now in milliseconds since the epoch
-   * @throws RelayError `unauthorized`, with one text for all reasons; only the log has the reason. `store-down` until all keys are loaded
+   * @throws RelayError `unauthorized`, with one text for all reasons; only the log has the reason. `store-down`, in the words of the
+   *   store, while the made keys cannot be read
    */
   identify(candidates: readonly Buffer[], address: string | undefined, now = Date.now()): Caller {
     let reason = candidates.length > 0 ? 'wrong API key' : 'no API key'
@@ -88,6 +97,7 @@ export class Access {
   }
 
   private find(candidate: Buffer | string): Key | undefined {
+    this.refresh()
     const given = sha256(candidate)
     let key: Key | undefined
     // Compares every digest, so that the time reveals nothing about them.
@@ -104,6 +114,7 @@ export class Access {
    * @throws RelayError as {@link identify}, with a text of its own
    */
   verify(matches: (secret: string) => boolean, address: string | undefined, now = Date.now()): Caller {
+    this.refresh()
     const signers = this.keys.filter(({ caller }) => caller.may('hooks'))
     const [key] = signers.filter(({ secrets }) => secrets.filter(secret => matches(secret)).length > 0)
     const reason = key ? whyRefused(key, address, now) : 'wrong signature'
@@ -112,18 +123,19 @@ export class Access {
   }
 
   /**
-   * Makes the failure. Until all keys are loaded, a given key is not called wrong, because many callers would give up.
+   * Makes the failure. While the made keys cannot be read, a given key is not called wrong, because many callers would give up.
    *
    * @param message the text; by default that of the code
    */
   private refuse(isGiven: boolean, reason: string | undefined, message?: string): RelayError {
-    if (isGiven && !this.made) return new RelayError('store-down')
+    if (isGiven && this.made instanceof Error) return RelayError.from(this.made)
     return new RelayError('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' }, logText: reason })
   }
-}
 
-function fullKey(name: string | null, text: string, secrets: readonly string[]): Key {
-  return { digest: sha256(text), secrets, expires: Infinity, caller: new Caller(name, { allow: new Set(allScopes) }) }
+  private fullKey(name: string | null, text: string, secrets: readonly string[]): Key {
+    const caller = new Caller(name, { allow: new Set(allScopes) }, this.usages.of(name))
+    return { digest: sha256(text), secrets, expires: Infinity, caller }
+  }
 }
 
 /** The reason why a known key is refused, for the log; `undefined` if it is accepted. */

@@ -3,6 +3,7 @@ import { minute } from '../lib/time'
 import type { ParsedItem, Target } from '../message/model'
 import type { Scope } from './scopes'
 import { fits, type TargetPattern } from './target-pattern'
+import { Usage } from './usage'
 
 /** A token bucket: it holds the messages of a minute, and refills at that rate. Times are milliseconds on the monotonic clock. */
 export class Rate {
@@ -41,28 +42,10 @@ export interface Rights {
   rate?: Rate
 }
 
-/** How a key was used since the plugin was loaded. */
-export interface Usage {
-  /** The time of its last request, in milliseconds since the epoch; 0 for never. */
-  last: number
-  /** The address of its last request, if known. */
-  address: string | undefined
-  /** The number of messages that it was allowed to send. */
-  messages: number
-  /** The number of requests that were refused as forbidden or too many. */
-  refused: number
-}
-
 /** The caller of a request, identified by a key. */
 export class Caller {
-  /**
-   * @param name the name of the key, which several keys may share; `null` for the master key
-   * @param usage the usage of the replaced key, if this is its successor
-   */
-  constructor(
-    readonly name: string | null, private rights: Rights,
-    readonly usage: Usage = { last: 0, address: undefined, messages: 0, refused: 0 },
-  ) {}
+  /** @param name the name of the key, which several keys may share; `null` for the master key */
+  constructor(readonly name: string | null, private rights: Rights, readonly usage = new Usage()) {}
 
   /** The caller of a key that replaces this one's. */
   successor(): Caller {
@@ -76,13 +59,12 @@ export class Caller {
 
   /** Notes a request. */
   note(address: string | undefined): void {
-    this.usage.last = Date.now()
-    this.usage.address = address
+    this.usage.note(address)
   }
 
   /** Counts a request that was refused as forbidden or too many. */
   noteRefusal(): void {
-    this.usage.refused++
+    this.usage.add({ refused: 1 })
   }
 
   may(scope: Scope): boolean {
@@ -140,12 +122,12 @@ export class Caller {
   spend(messages: number): void {
     const wait = this.rights.rate?.take(messages) ?? 0
     if (wait > 0) throw new RelayError('rate-limited', undefined, { headers: { 'retry-after': String(Math.ceil(wait / 1000)) } })
-    this.usage.messages += messages
+    this.usage.add({ messages })
   }
 
   /** Counts messages that an accepted one was split into. They are always allowed, and later messages wait for them. */
   owe(messages: number): void {
     this.rights.rate?.owe(messages)
-    this.usage.messages += messages
+    this.usage.add({ messages })
   }
 }

@@ -11,6 +11,7 @@ import { Caller, Rate, type Rights } from './caller'
 import { parseExpiry } from './expiry'
 import { defaultScopes, scopes, type Scope } from './scopes'
 import { parsePatterns, toPattern } from './target-pattern'
+import type { Usages } from './usage'
 
 /** A key that authenticates a caller. */
 export interface Key {
@@ -61,9 +62,12 @@ const fieldNames = ['name', 'key', 'secret', 'targets', 'allow', 'expires', 'rat
  *
  * @param apiKey the master key, which must differ from all others
  * @param names the names of targets, for `targets`
+ * @param usages counts the use of the keys
  * @returns the valid keys, and warnings about invalid ones and about rights without effect. No warning contains a secret.
  */
-export function parseKeys(raw: readonly unknown[], apiKey: string, names: TargetNames): { keys: Key[], warnings: string[] } {
+export function parseKeys(
+  raw: readonly unknown[], apiKey: string, names: TargetNames, usages: Usages,
+): { keys: Key[], warnings: string[] } {
   const known = new Set([sha256(apiKey).toString('hex')])
   const keys: Key[] = []
   const warnings: string[] = []
@@ -71,7 +75,7 @@ export function parseKeys(raw: readonly unknown[], apiKey: string, names: Target
     const name = isObject(value) ? parseName(value.name) : undefined
     const label = `keys: entry ${index + 1}${name === undefined ? '' : ` (${JSON.stringify(name)})`}`
     try {
-      const { key, flaw } = parseEntry(value, known, names)
+      const { key, flaw } = parseEntry(value, known, { names, usages })
       keys.push(key)
       if (flaw !== undefined) warnings.push(`${label}: ${flaw}`)
     } catch (error) {
@@ -81,15 +85,23 @@ export function parseKeys(raw: readonly unknown[], apiKey: string, names: Target
   return { keys, warnings }
 }
 
+/** What an entry refers to. */
+interface EntryOptions {
+  names: TargetNames
+  /** Absent for an entry that is only checked. */
+  usages?: Usages
+  /** Whether `targets` may contain an unknown name, because it was removed after the entry was made. */
+  acceptsAnyName?: boolean
+}
+
 /**
  * Reads an entry.
  *
  * @param known the digests of all secrets up to this entry, in hexadecimal; those of a valid entry are added
- * @param acceptsAnyName whether `targets` may contain an unknown name, because it was removed after the entry was made
  * @throws RelayError `bad-request`, without the secrets of the entry
  */
 export function parseEntry(
-  value: unknown, known: Set<string>, names: TargetNames, acceptsAnyName = false,
+  value: unknown, known: Set<string>, { names, usages, acceptsAnyName = false }: EntryOptions,
 ): { key: Key, flaw: string | undefined } {
   demand(isObject(value), 'it is no object')
   refuseFields('keys', Object.keys(value).filter(field => !fieldNames.some(each => each === field) && isSet(value[field])))
@@ -120,7 +132,7 @@ export function parseEntry(
       secrets,
       expires: expires ?? Infinity,
       isFrom,
-      caller: new Caller(name, { allow, ...targets, ...rate !== undefined && { rate: new Rate(rate) } }),
+      caller: new Caller(name, { allow, ...targets, ...rate !== undefined && { rate: new Rate(rate) } }, usages?.of(name)),
       view: {
         name, ...targets && words && { targets: words }, allow: [...allow], ...expires !== undefined && { expires },
         ...rate !== undefined && { rate }, ...isFrom && ranges && { from: ranges },
@@ -160,7 +172,7 @@ function readNonEmpty<T>(value: unknown, parse: (words: readonly string[]) => T 
 function parseTargets(value: unknown, names: TargetNames, acceptsAnyName: boolean): Pick<Rights, 'targets' | 'byName'> | undefined {
   return readNonEmpty(value, words => {
     const parts = words.map(word => ({ word, patterns: parsePatterns(word, new Map()) }))
-    if (!parts.every(({ word, patterns }) => patterns ?? (acceptsAnyName || names.has(toName(word))))) return
+    if (!parts.every(({ word, patterns }) => patterns ?? (acceptsAnyName || names.get(toName(word)) !== undefined))) return
     // A name is resolved at the time of each request.
     return {
       targets: () => parts.flatMap(({ word, patterns }) => patterns ?? parsePatterns(word, names) ?? []),

@@ -2,15 +2,14 @@ import type { Logger } from 'koishi'
 import { randomBytes } from 'node:crypto'
 import { demand, RelayError } from '../errors'
 import { equalsSecret, sha256 } from '../lib/crypto'
-import { quoted } from '../lib/log'
 import { fieldsOf, type JsonObject } from '../lib/shape'
 import { isSet } from '../lib/words'
 import type { TargetNames } from '../message/model'
-import type { Access } from './access'
-import type { Caller } from './caller'
+import type { Store } from '../relay/store/store'
 import { parseExpiry } from './expiry'
 import { parseEntry, type Key, type KeyView } from './keys'
-import { Made, readEntry } from './store'
+import { Loaded } from './loaded'
+import type { Usages } from './usage'
 
 /** A key that was made while the relay runs. */
 export interface MadeKey extends KeyView {
@@ -33,39 +32,61 @@ const maxGrace = 7 * 24 * 60 * 60
 /** Names that fit into a path and into lists. */
 const namePattern = /^(?!\.\.?$)[^/:,\s]+$/
 
+/** An entry with what was read from it. */
+interface Entry {
+  fields: JsonObject
+  view: MadeKey
+  /** The key, and the one that it has replaced while that is valid; none if the settings use the same name or key. */
+  keys: readonly Key[]
+}
+
+/** The parts of the plugin that made keys need. */
+export interface MadeKeysOptions {
+  /** Returns the present store. */
+  store: () => Store
+  /** The master key and the keys of the settings: their names and secrets take precedence. */
+  apiKey: string
+  fixed: readonly Key[]
+  /** The names of targets. */
+  names: TargetNames
+  usages: Usages
+  logger: Pick<Logger, 'warn'>
+}
+
 /** The keys that are made while the relay runs. Only the digest of a key is stored. */
 export class MadeKeys {
-  readonly made: Made
-  private views: ReadonlyMap<string, MadeKey> = new Map()
-  /** The callers of the valid keys, by digest. */
-  private callers: ReadonlyMap<string, Caller> = new Map()
+  private readonly made: Loaded<Entry>
+  private last: { entries: ReadonlyMap<string, Entry>, keys: readonly Key[] } | undefined
   private readonly fixedNames: ReadonlySet<string | null>
   private readonly fixedDigests: ReadonlySet<string>
 
-  /**
-   * @param fixed the keys of the settings: their names and secrets take precedence
-   * @param names the names of targets
-   */
-  constructor(
-    private readonly access: Access, apiKey: string, fixed: readonly Key[], private readonly names: TargetNames, logger: Pick<Logger, 'warn'>,
-  ) {
+  constructor(private readonly options: MadeKeysOptions) {
+    const { store, apiKey, fixed, logger } = options
     this.fixedNames = new Set(fixed.map(({ caller }) => caller.name))
     const secrets = [apiKey, ...fixed.flatMap(key => key.secrets)].map(text => sha256(text))
     this.fixedDigests = new Set([...secrets, ...fixed.map(({ digest }) => digest)].map(digest => digest.toString('hex')))
-    this.made = new Made('keys', content => this.prepare(content), logger)
-    access.replaceMade(undefined)
+    this.made = new Loaded(store, 'keys', (name, value) => this.read(name, fieldsOf(value)), logger)
   }
 
-  /** All made keys, including those without effect because the settings use the same name or key. */
+  /** The keys in force, the same list until they change, or why they cannot be read. */
+  keys(): readonly Key[] | Error {
+    const entries = this.made.tryGet()
+    if (entries instanceof Error) return entries
+    if (this.last?.entries !== entries) this.last = { entries, keys: [...entries.values()].flatMap(({ keys }) => keys) }
+    return this.last.keys
+  }
+
+  /** All made keys, including those without effect because the settings use the same name or key; none while they cannot be read. */
   list(): MadeKey[] {
-    return [...this.views.values()]
+    const entries = this.made.tryGet()
+    return entries instanceof Error ? [] : [...entries.values()].map(({ view }) => view)
   }
 
   /**
    * Makes a key.
    *
    * @param fields the fields of an entry of the setting `keys`, without `key`; with `signs`, a secret for signatures is made as well
-   * @throws RelayError `bad-request`, which names the field; `conflict`, `store-down`
+   * @throws RelayError `bad-request`, which names the field; `conflict`, `store-down`, `storage-full`
    */
   async create({ signs = false, name: givenName, ...fields }: JsonObject): Promise<Secrets & { name: string }> {
     demand(!('key' in fields), 'key must be left out: the relay makes it')
@@ -75,17 +96,16 @@ export class MadeKeys {
     const entry = {
       ...fields, ...signs && { allow: fields.allow ?? ['hooks'], secret: secrets.secret }, key: digestOf(secrets.key),
     }
-    const { view, caller, expires } = parseEntry({ ...entry, name: givenName }, new Set(), this.names).key
+    const { view, caller, expires } = parseEntry({ ...entry, name: givenName }, new Set(), { names: this.options.names }).key
     demand(expires > Date.now(), 'expires is over: the key would never work')
     const name = view?.name ?? ''
     demand(namePattern.test(name), 'name must be without blanks, slashes, colons and commas')
     demand(!(signs || isSet(fields.secret)) || caller.may('hooks'), 'a secret for signatures needs hooks in allow: signatures count there only')
-    await this.made.change(content => {
-      if (this.fixedNames.has(name) || Object.hasOwn(content, name)) throw new RelayError('conflict', 'there is a key of this name already')
-      if (typeof fields.secret === 'string' && this.isUsed(fields.secret.trim(), content)) throw new RelayError('conflict', 'another key has this secret: give one that is used for nothing else')
-      if (Object.keys(content).length >= maxKeys) throw new RelayError('conflict', `there are ${maxKeys} keys already: remove one first`)
-      return { ...content, [name]: { ...entry, created_at: new Date().toISOString() } }
-    })
+    const entries = this.made.get()
+    if (this.fixedNames.has(name) || entries.has(name)) throw new RelayError('conflict', 'there is a key of this name already')
+    if (typeof fields.secret === 'string' && this.isUsed(fields.secret.trim())) throw new RelayError('conflict', 'another key has this secret: give one that is used for nothing else')
+    if (entries.size >= maxKeys) throw new RelayError('conflict', `there are ${maxKeys} keys already: remove one first`)
+    await this.write(name, { ...entry, created_at: new Date().toISOString() })
     return { ...secrets, name }
   }
 
@@ -93,83 +113,75 @@ export class MadeKeys {
    * Replaces a key, and its secret if it has one. The rights stay the same.
    *
    * @param grace for how long the old key and its secret stay valid, in seconds; 0 by default
-   * @throws RelayError `bad-request`, `not-found`, `conflict`, `store-down`
+   * @throws RelayError `bad-request`, `not-found`, `conflict`, `store-down`, `storage-full`
    */
   async rotate(name: string, grace: unknown = 0): Promise<Secrets> {
     demand(typeof grace === 'number' && grace >= 0 && grace <= maxGrace, `grace must be a number of seconds from 0 to ${maxGrace}`)
-    const secrets: Secrets = { key: newSecret() }
-    await this.made.change(content => {
-      const entry = this.find(content, name)
-      const { expires = Infinity } = this.views.get(name) ?? {}
-      if (expires <= Date.now()) throw new RelayError('conflict', 'this key has expired, and a new one would have, too: remove it, and make another')
-      if (isSet(entry.secret)) secrets.secret = newSecret()
-      const { key, secret } = entry
-      const previous = grace > 0 ? { key, secret, until: new Date(Date.now() + grace * 1000).toISOString() } : undefined
-      return { ...content, [name]: { ...entry, ...secrets, key: digestOf(secrets.key), previous } }
-    })
+    const before = this.find(name)
+    const { fields, view: { expires = Infinity } } = before
+    if (expires <= Date.now()) throw new RelayError('conflict', 'this key has expired, and a new one would have, too: remove it, and make another')
+    const secrets: Secrets = { key: newSecret(), ...isSet(fields.secret) && { secret: newSecret() } }
+    const { key, secret } = fields
+    const previous = grace > 0 ? { key, secret, until: new Date(Date.now() + grace * 1000).toISOString() } : undefined
+    await this.write(name, { ...fields, ...secrets, key: digestOf(secrets.key), previous }, before)
     return secrets
   }
 
-  /** @throws RelayError `not-found`, `conflict`, `store-down` */
+  /** @throws RelayError `not-found`, `conflict`, `store-down`, `storage-full` */
   async remove(name: string): Promise<void> {
-    await this.made.change(content => {
-      this.find(content, name)
-      return Object.fromEntries(Object.entries(content).filter(([each]) => each !== name))
-    })
+    const { keys } = this.find(name)
+    const removed = this.made.change(name, undefined)
+    for (const { caller } of keys) caller.revoke()
+    if (!this.fixedNames.has(name)) this.options.usages.forget(name)
+    await removed
   }
 
-  /** @throws RelayError `not-found`, `conflict` */
-  private find(content: JsonObject, name: string): JsonObject {
-    if (Object.hasOwn(content, name)) return fieldsOf(content[name])
+  /** @throws RelayError `not-found`, `conflict`, `store-down` */
+  private find(name: string): Entry {
+    const found = this.made.get().get(name)
+    if (found) return found
     if (this.fixedNames.has(name)) throw new RelayError('conflict', 'this key is in the settings of the relay: change it there')
     throw new RelayError('not-found', 'no such key')
   }
 
-  /** Reads all entries, and returns a function that puts them into force. */
-  private prepare(content: JsonObject): () => void {
-    const known = new Set(this.fixedDigests)
-    const former = new Map([...this.callers.values()].map(caller => [caller.name, caller]))
-    const views = new Map<string, MadeKey>()
-    const callers = new Map<string, Caller>()
-    const keys: Key[] = []
-    for (const [name, value] of Object.entries(content)) {
-      const { previous, created_at: createdAt, ...entry } = fieldsOf(value)
-      // The settings may have a key of the same name, or the same key under another name.
-      const isTaken = this.fixedNames.has(name) || this.isFixed(entry)
-      const { view, ...fresh } = readEntry(name, () => parseEntry({ ...entry, name }, isTaken ? new Set() : known, this.names, true).key)
-      if (!view || typeof createdAt !== 'string') throw new RelayError('bad-request', `the entry ${quoted(name)} has no created_at`)
-      views.set(name, { ...view, createdAt })
-      if (isTaken) continue
-      const add = (digest: Buffer, caller: Caller, more: Partial<Key>): void => {
-        const text = digest.toString('hex')
-        const known = this.callers.get(text) ?? caller
-        callers.set(text, known)
-        keys.push({ ...fresh, ...more, digest, caller: known })
-      }
-      // If another relay removed the key and made it again, the former rights do not apply.
-      const isRotated = this.views.get(name)?.createdAt === createdAt
-      const caller = (isRotated ? former.get(name)?.successor() : undefined) ?? fresh.caller
-      add(fresh.digest, caller, { view })
-      const { key: digits, secret, until } = fieldsOf(previous)
-      const end = parseExpiry(until)
-      if (end !== undefined) add(digestIn(digits), caller.successor(), { secrets: typeof secret === 'string' ? [secret] : [], expires: Math.min(fresh.expires, end) })
-    }
-    return () => {
-      for (const [digest, caller] of this.callers) if (!callers.has(digest)) caller.revoke()
-      this.callers = callers
-      this.views = views
-      this.access.replaceMade(keys)
-    }
+  /** Writes an entry. Callers whose key it no longer has may do nothing more, also in requests in flight. */
+  private async write(name: string, fields: JsonObject, before?: Entry): Promise<void> {
+    const entry = this.read(name, fields, before)
+    const written = this.made.change(name, { json: fields, entry })
+    const callers = new Set(entry.keys.map(({ caller }) => caller))
+    for (const { caller } of before?.keys ?? []) if (!callers.has(caller)) caller.revoke()
+    await written
   }
 
-  /** Whether the settings have the key or the secret of an entry. */
-  private isFixed(entry: JsonObject): boolean {
-    return digestsOf(entry).some(digest => this.fixedDigests.has(digest))
+  /**
+   * Reads an entry.
+   *
+   * @param before the entry that it replaces: its key keeps its caller, and the new one shares the rate
+   * @throws RelayError `bad-request`
+   */
+  private read(name: string, fields: JsonObject, before?: Entry): Entry {
+    const { previous, created_at: createdAt, ...entry } = fields
+    const { names, usages } = this.options
+    const { view, ...fresh } = parseEntry({ ...entry, name }, new Set(), { names, usages, acceptsAnyName: true }).key
+    demand(view !== undefined && typeof createdAt === 'string', 'it has no created_at')
+    const made = { fields, view: { ...view, createdAt } }
+    // The settings may have a key of the same name, or the same key under another name.
+    if (this.fixedNames.has(name) || digestsOf(entry).some(digest => this.fixedDigests.has(digest))) return { ...made, keys: [] }
+    const caller = before?.keys[0]?.caller.successor() ?? fresh.caller
+    const keys: Key[] = [{ ...fresh, caller }]
+    const { key, secret, until } = fieldsOf(previous)
+    const end = parseExpiry(until)
+    if (end !== undefined) {
+      const digest = digestIn(key)
+      const former = before?.keys.find(each => each.digest.equals(digest))?.caller ?? caller.successor()
+      keys.push({ ...fresh, digest, secrets: typeof secret === 'string' ? [secret] : [], expires: Math.min(fresh.expires, end), caller: former })
+    }
+    return { ...made, keys }
   }
 
   /** Whether a text is a key or a secret, even a replaced one. Compares every digest, so that the time reveals nothing about them. */
-  private isUsed(secret: string, content: JsonObject): boolean {
-    const entries = Object.values(content).map(fieldsOf)
+  private isUsed(secret: string): boolean {
+    const entries = [...this.made.get().values()].map(({ fields }) => fields)
     const used = [...this.fixedDigests, ...entries.flatMap(entry => [...digestsOf(entry), ...digestsOf(fieldsOf(entry.previous))])]
     const given = sha256(secret).toString('hex')
     return used.filter(digest => equalsSecret(digest, given)).length > 0

@@ -20,7 +20,7 @@ import { renderPlainly, tidy } from './plain'
 import type { Sources } from './registry'
 import type { Asked } from './shapes'
 import { genericSource, ownSource } from './generic'
-import { started, type EventKey, type HookEvent, type HookRequest, type Source } from './source'
+import { started, type EventKey, type HookEvent, type HookRequest, type Reading, type Source } from './source'
 import { templateRoutes } from './template-routes'
 import { namePattern, nameRule, reasonOf, type Templates } from './templates'
 import { UnprovenBodies } from './unproven'
@@ -144,10 +144,15 @@ class Hooks {
     const { thread, ...timing } = readTiming(query)
     const asked = readChoice(query, 'lang', languages)
     const localized = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
-    const kept = handling.isDry ? undefined : payloads.keep(source.name, caller.name, hook)
-    const reading = source.read(hook)
+    let event: string | undefined
+    let reading: Reading
+    try {
+      reading = source.read(hook)
+      if (!('skipped' in reading)) event = reading.name
+    } finally {
+      if (!handling.isDry) payloads.keep(source.name, hook, { caller: caller.name, event })
+    }
     if ('skipped' in reading) return skip(reading.skipped)
-    if (kept) kept.event = reading.name
     const why = whyFilteredOut(reading, query)
     if (why !== undefined) return skip(why)
     const translations = new Map<Language, Content>()

@@ -18,8 +18,6 @@ export interface AdminOptions {
   fixedKeys: readonly KeyView[]
   madeKeys: MadeKeys
   targets: MadeTargets
-  /** All names in force, of the settings and made ones. */
-  names: TargetNames
   relay: Pick<Relay, 'standsBehind'>
 }
 
@@ -31,7 +29,7 @@ const limits = { maxSize: 64 * 1024 }
  * `DELETE /targets/<name>`: the names of targets.
  */
 export function adminRoutes(options: AdminOptions): Route[] {
-  const { access, fixedKeys, madeKeys, targets, names, relay } = options
+  const { access, fixedKeys, madeKeys, targets, relay } = options
 
   /** Views a key that was just made or rotated. */
   const show = (name: string): object => {
@@ -75,13 +73,13 @@ export function adminRoutes(options: AdminOptions): Route[] {
     }),
     route('GET', '/targets', ['read', 'admin'], ({ caller }) => {
       const maySee = ({ name, named }: ListedTarget): boolean => caller.may('admin')
-        || reachOf(name, named, names).every(({ target, platform }) => caller.maySendTo(target, platform, name))
-      return { data: { targets: targets.list().filter(maySee).map(listed => viewTarget(listed, names, caller.may('admin'))) } }
+        || reachOf(name, named, targets).every(({ target, platform }) => caller.maySendTo(target, platform, name))
+      return { data: { targets: targets.list().filter(maySee).map(listed => viewTarget(listed, targets, caller.may('admin'))) } }
     }),
     change('PUT', '/targets/:name', async (name, exchange) => {
       const { isNew, listed } = await targets.put(name, await readJson(exchange, limits))
       const log = `the target ${JSON.stringify(name)} was ${isNew ? 'made' : 'changed'}`
-      return { status: isNew ? 201 : 200, data: viewTarget(listed, names, true), log }
+      return { status: isNew ? 201 : 200, data: viewTarget(listed, targets, true), log }
     }),
     change('DELETE', '/targets/:name', async name => {
       await targets.remove(name)

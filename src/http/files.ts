@@ -101,15 +101,22 @@ function harmless(type: string): string {
   return /^(?:image|video|audio)\/(?!svg)[a-z0-9.+-]{1,64}$/i.test(type) ? type : octets
 }
 
-async function sendFile({ request, response }: Exchange, id: string, store: UploadStore, type: string): Promise<void> {
-  await store.use(id, async ({ path, name, size }) => {
-    response.writeHead(200, headersOf({ type, size, name }))
+async function sendFile(exchange: Exchange, id: string, store: UploadStore, type: string): Promise<void> {
+  await store.use(id, ({ path, name, size }) => streamFile(exchange, path, { type, size, name }))
+}
+
+/** Answers with the bytes of a file. */
+export async function streamFile(
+  { request, response }: Exchange, path: string, file: { type: string, size: number, name: string },
+): Promise<void> {
+  response.writeHead(200, headersOf(file))
+  try {
     // A read stream refuses an empty range.
-    if (request.method === 'HEAD' || size === 0) response.end()
-    else await pipeline(createReadStream(path, { end: size - 1 }), response)
-  }).catch((cause: unknown) => {
+    if (request.method === 'HEAD' || file.size === 0) response.end()
+    else await pipeline(createReadStream(path, { end: file.size - 1 }), response)
+  } catch (cause) {
     throw codeOf(cause) === 'ERR_STREAM_PREMATURE_CLOSE' ? new RelayError('bad-request', 'the connection ended before all of the file was sent', { cause }) : cause
-  })
+  }
 }
 
 function headersOf({ type, size, name }: { type: string, size: number, name: string }): OutgoingHttpHeaders {

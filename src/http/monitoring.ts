@@ -1,6 +1,6 @@
 import type { Access } from '../access/access'
-import type { Usage } from '../access/caller'
 import type { Refusals } from '../access/refusals'
+import type { Counts } from '../access/usage'
 import { RelayError } from '../errors'
 import { explain, type Reason } from '../message/causes'
 import type { Backlog } from '../relay/queue/queue'
@@ -49,7 +49,7 @@ export function statusRoute(
 }
 
 /** @param name `null` for the master key */
-function viewUsage(name: string | null, { last, address, messages, refused }: Usage): object {
+function viewUsage(name: string | null, { last, address, messages, refused }: Counts): object {
   return { name, ...last > 0 && { last_used: toIso(last), last_address: address ?? null }, messages, refused }
 }
 

@@ -98,7 +98,7 @@ export interface Route {
 
 /** Makes a route whose callers authenticate with a key of the relay and get the envelope. */
 export function route(
-  method: Route['method'], path: string, allow: Route['allow'], handle: Route['handle'], further: Pick<Route, 'quiet'> = {},
+  method: Route['method'], path: string, allow: Route['allow'], handle: Route['handle'], further: Pick<Route, 'quiet' | 'methods'> = {},
 ): Route {
   return { method, path, allow, handle, ...further }
 }
@@ -117,6 +117,8 @@ export interface RouteOptions {
   /** The prefix of each path. */
   prefix: string
   access: Access
+  /** Resolves when the keys that were made while the relay ran can be read, or a short time after the start. */
+  ready: () => Promise<unknown>
   /** The number of proxies in front of the relay. */
   trustedProxies: number
   /** Aborted when the relay stops. */
@@ -151,7 +153,7 @@ export function registerRoutes(server: Server, routes: readonly Route[], options
 
 /** @param routes the routes of the path, one per method; either all of them require a key, or none does */
 function handlerOf(path: string, routes: readonly Route[], options: RouteOptions): (context: Context) => Promise<void> {
-  const { access, inFlight, observer } = options
+  const { access, ready, inFlight, observer } = options
   const [first] = routes
   const byMethod = new Map(routes.flatMap(route => {
     const methods = route.method === 'GET' && !route.methods ? ['GET', 'HEAD'] : [route.method]
@@ -184,6 +186,7 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
       // A response emits `close` after its last byte, or when its client disconnects.
       response.once('close', leave)
       if (guarded && guarded.allow !== 'anyone') {
+        await ready()
         exchange.caller = await (guarded.identify?.(exchange, access) ?? access.identify(credentialsOf(request.headers), address))
         exchange.caller.note(address)
       }

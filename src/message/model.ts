@@ -70,9 +70,10 @@ export interface HttpWay {
 export const httpPlatform = 'http'
 
 /** The names of targets, which can change while the relay runs. A name never contains a colon, a target always does. */
-export type TargetNames = ReadonlyMap<string, Named> & {
-  /** Whether names are missing, because those made while the relay ran are not loaded yet. */
-  readonly isIncomplete?: boolean
+export interface TargetNames {
+  get: (name: string) => Named | undefined
+  /** Why the names that were made while the relay ran are missing. */
+  readonly failure?: Error | undefined
 }
 
 /** Selects the bot that sends. */

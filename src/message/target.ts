@@ -90,7 +90,7 @@ export function parseDestinations(to: string | readonly string[], bot: BotSelect
     const word = address ? written : toName(written)
     const named: Named | undefined = address ? { addresses: [address], isList: false } : names.get(word)
     // While names are missing, no 404: many callers would give up.
-    if (!named) throw names.isIncomplete ? new RelayError('store-down', 'the names for targets are not read yet: try again later') : noSuchTarget(word)
+    if (!named) throw names.failure ?? noSuchTarget(word)
     isList ||= named.isList
     const { lang, policy, first } = named
     const ways = reachOf(word, named, names)

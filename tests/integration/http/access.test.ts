@@ -78,6 +78,7 @@ describe('each scope and each route', () => {
     'POST /keys': [],
     'POST /keys/:name/rotate': [],
     'DELETE /keys/:name': [],
+    'GET /backup': [],
     'GET /targets': ['read'],
     'PUT /targets/:name': [],
     'DELETE /targets/:name': [],
@@ -174,18 +175,18 @@ describe('a key', () => {
 
   test('of one name shows when and from where it was used, to those that may manage', async () => {
     await load([
-      { name: 'ci', key: secretOf('old') }, { name: 'ci', key: secretOf('new'), targets: ['group:1'] }, { name: 'idle' }, { name: 'watch', allow: ['read'] },
+      { name: 'two', key: secretOf('old') }, { name: 'two', key: secretOf('new'), targets: ['group:1'] }, { name: 'idle' }, { name: 'watch', allow: ['read'] },
     ])
     const before = Date.now()
     assert.equal((await send(secretOf('old'), { group_id: group, messages: [{ msg: 'a' }, { msg: 'b' }] })).status, 200)
     assert.equal((await send(secretOf('new'), { group_id: group })).status, 403)
     const { body: { data } } = await ask(apiKey, '/statusz')
     assert(isObject(data) && Array.isArray(data.keys))
-    const [master, ci, ...others] = data.keys.filter(isObject)
-    assert(master && ci)
+    const [master, two, ...others] = data.keys.filter(isObject)
+    assert(master && two)
     assert.equal(master.name, null)
-    const { last_used: lastUsed, ...rest } = ci
-    assert.deepEqual(rest, { name: 'ci', last_address: '127.0.0.1', messages: 2, refused: 1 })
+    const { last_used: lastUsed, ...rest } = two
+    assert.deepEqual(rest, { name: 'two', last_address: '127.0.0.1', messages: 2, refused: 1 })
     assert(Date.parse(String(lastUsed)) >= before && Date.parse(String(lastUsed)) <= Date.now())
     assert.deepEqual(others, [{ name: 'idle', messages: 0, refused: 0 }, { name: 'watch', messages: 0, refused: 0 }])
     assert(!JSON.stringify((await ask(secretOf('watch'), '/statusz')).body).includes('keys'))

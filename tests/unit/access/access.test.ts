@@ -5,14 +5,16 @@ import { Access } from '../../../src/access/access'
 import { Rate } from '../../../src/access/caller'
 import { parseKeys } from '../../../src/access/keys'
 import { Refusals } from '../../../src/access/refusals'
+import { counting } from './support'
 
 const apiKey = 'the-master-key-of-all'
 const minute = 60_000
 
 function accessOf(...entries: object[]): Access {
-  const { keys } = parseKeys(entries, apiKey, new Map())
+  const usages = counting()
+  const { keys } = parseKeys(entries, apiKey, new Map(), usages)
   assert.equal(keys.length, entries.length)
-  return new Access(apiKey, keys)
+  return new Access(apiKey, keys, usages, () => [])
 }
 
 function accessWith(count: number): Access {

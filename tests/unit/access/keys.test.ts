@@ -9,6 +9,7 @@ import { fits, parsePatterns } from '../../../src/access/target-pattern'
 import { parseNames } from '../../../src/message/names'
 import { readAddress } from '../../../src/message/target'
 import { Random } from '../../faults/random'
+import { counting } from './support'
 
 const apiKey = 'the-master-key-of-all'
 const { names } = parseNames({ ops: 'group:1', both: ['discord:group:2', 'private:3'] })
@@ -16,7 +17,7 @@ const secret = 'MARKER-0123456789'
 const day = 24 * 60 * 60 * 1000
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-const parse = (...entries: unknown[]) => parseKeys(entries, apiKey, names)
+const parse = (...entries: unknown[]) => parseKeys(entries, apiKey, names, counting())
 
 describe('a list of keys', () => {
   test('takes entries with these fields', () => {

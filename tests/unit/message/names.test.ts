@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { MadeTargets } from '../../../src/access/made-targets'
 import { parseDestinations } from '../../../src/message/target'
 import type { Named } from '../../../src/message/model'
 import { parseNamed, parseNames } from '../../../src/message/names'
@@ -62,15 +61,6 @@ test('names are letters and digits of any script, in one normal form, and look l
   for (const name of wrong) assert.throws(() => parseNamed(name, 'group:1'), /a name must be 1 to 64 letters, digits/, JSON.stringify(name))
   const way = parseNames({ 告警群: 'group:1', Ünïcode: { first: ['告警群', 'é'.normalize('NFD')] }, é: 'group:2' })
   assert.deepEqual([way.warnings, way.names.get('Ünïcode')?.first?.ways], [[], [{ name: '告警群' }, { name: 'é' }]])
-})
-
-test('a name that may have been made is not unknown before those are read', async () => {
-  const names = new Map<string, Named>()
-  const targets = new MadeTargets(names, { warn: () => undefined })
-  const find = (): unknown => parseDestinations(['night'], {}, names)
-  assert.throws(find, { code: 'store-down' })
-  await targets.made.open({ isShared: false, read: () => Promise.resolve(undefined), write: () => Promise.resolve(true) })
-  assert.throws(find, { code: 'no-such-target' })
 })
 
 test('of a chat that is named twice, the first name counts', () => {

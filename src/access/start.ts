@@ -1,0 +1,62 @@
+import type { Context, Logger } from 'koishi'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Store } from '../relay/store/store'
+import { Access } from './access'
+import { announceExpiry } from './expiry'
+import { parseKeys, type KeyView } from './keys'
+import { MadeKeys } from './made-keys'
+import type { MadeTargets } from './made-targets'
+import { Usages } from './usage'
+
+/** How often the relay writes how keys were used, in milliseconds. */
+const saveInterval = 1_000
+
+export interface AccessOptions {
+  /** The master key. */
+  apiKey: string
+  /** The setting `keys`. */
+  keys: readonly unknown[]
+  targets: MadeTargets
+  /** Returns the present store. */
+  store: () => Store
+  /** The data folder, absolute. */
+  dataDir: string
+  logger: Pick<Logger, 'warn'>
+}
+
+/** Reads the keys, and keeps their usage in the store. */
+export function startAccess(ctx: Context, { apiKey, keys: written, targets, store, dataDir, logger }: AccessOptions): {
+  access: Access
+  /** The keys of the settings. */
+  fixedKeys: readonly KeyView[]
+  madeKeys: MadeKeys
+  /** Writes how keys were used since the last second. */
+  save: () => void
+} {
+  const usages = new Usages(store)
+  const { keys, warnings } = parseKeys(written, apiKey, targets, usages)
+  for (const warning of [...warnings, ...leftovers(dataDir)]) logger.warn('%s', warning)
+  const madeKeys = new MadeKeys({ store, apiKey, fixed: keys, names: targets, usages, logger })
+  const fixedKeys = keys.flatMap(({ view }) => view ?? [])
+  const save = (): void => {
+    try {
+      usages.save()
+    } catch {
+      // The store itself tells why it cannot write. The next second is another try.
+    }
+  }
+  ctx.setInterval(() => {
+    save()
+    targets.checkWays()
+  }, saveInterval)
+  announceExpiry(ctx, () => [...fixedKeys, ...madeKeys.list()], logger)
+  return { access: new Access(apiKey, keys, usages, () => madeKeys.keys()), fixedKeys, madeKeys, save }
+}
+
+/** Earlier releases kept keys and targets that were made while the relay ran in files of their own. */
+function leftovers(dataDir: string): string[] {
+  const found = ['keys.json', 'targets.json'].filter(name => existsSync(join(dataDir, name)))
+  if (found.length === 0) return []
+  return [`${found.join(' and ')} in the data folder: this release does not read ${found.length > 1 ? 'them' : 'it'}; make the keys and targets anew, on the page or with POST /keys and PUT /targets/<name>, then remove ${found.length > 1 ? 'these files' : 'the file'}`]
+}
