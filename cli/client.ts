@@ -63,6 +63,8 @@ export interface Call {
   path: string
   headers?: Readonly<Record<string, string>>
   body?: Body
+  /** Receives a file, if that is the answer. */
+  save?: ((file: IncomingMessage) => Promise<void>) | undefined
 }
 
 /** An answer in the relay's envelope. */
@@ -83,7 +85,7 @@ const idleTimeout = 120_000
  * @param wait how many seconds the relay was asked to wait with its answer
  * @throws ConnectionError; UsageError if a file cannot be read, or the answer is not from a relay
  */
-export async function call({ url, key }: Server, { method, path, headers, body }: Call, wait = 0): Promise<Answer> {
+export async function call({ url, key }: Server, { method, path, headers, body, save }: Call, wait = 0): Promise<Answer> {
   const isSecure = /^https:/i.test(url)
   const reached = { connected: false, written: false }
   async function* chunks(): AsyncGenerator<Uint8Array> {
@@ -102,7 +104,7 @@ export async function call({ url, key }: Server, { method, path, headers, body }
   try {
     return await new Promise<Answer>((resolve, reject) => {
       // The relay may answer and stop reading before it has the whole body.
-      request.once('response', response => void readAnswer(response).then(resolve, reject))
+      request.once('response', response => void readAnswer(response, save).then(resolve, reject))
       request.once('error', reject)
       // A failure here also ends the request with an error.
       pipeline(Readable.from(chunks(), { highWaterMark: 1 }), request).catch(reject)
@@ -117,8 +119,15 @@ export async function call({ url, key }: Server, { method, path, headers, body }
   }
 }
 
-async function readAnswer(response: IncomingMessage): Promise<Answer> {
+const noRelay = (status: number): UsageError => new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`)
+
+async function readAnswer(response: IncomingMessage, save: Call['save']): Promise<Answer> {
   const status = response.statusCode ?? 0
+  if (save && status === 200) {
+    if (response.headers['content-type'] !== 'application/vnd.sqlite3') throw noRelay(status)
+    await save(response)
+    return { status, headers: response.headers, msg: '', data: {} }
+  }
   const text = await readText(response)
   const parsed = parseJson(text)
   // Other programs use the same envelope, and some answer failures with status 200.
@@ -127,7 +136,7 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
     const msg = status === 401 ? 'the API key is wrong or expired, or not allowed from this address' : parsed.msg
     return { status, headers: response.headers, msg, data: fieldsOf(parsed.data ?? parsed.error) }
   }
-  if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`)
+  if (status < 400) throw noRelay(status)
   // A proxy may ask for a password, refuse a large body, or not reach a relay that is starting.
   const msg = `${status} ${response.statusMessage ?? ''}, not from the relay: check the address, and any proxy before it`
   if (status >= 500) throw new Error(msg)

@@ -1,18 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { open, rename, rm, stat } from 'node:fs/promises'
 import { buffer as readBytes } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { version } from '../package.json'
+import { codeOf } from '../src/errors'
 import { makeBody } from './body'
 import { fieldsOf, objectsIn as listOf, type JsonObject as Fields } from '../src/lib/shape'
 import { isNear } from '../src/lib/words'
-import { call, exits, idsOf, judge, judgeParts, judgePart, parseServer, printable, send, UsageError, type Answer, type Outcome, type Result, type Server } from './client'
+import { call, exits, type Call, idsOf, judge, judgeParts, judgePart, parseServer, printable, send, UsageError, type Answer, type Outcome, type Result, type Server } from './client'
 
 const help = `Usage:
   relay send <to>[,<to>…] [text | -] [options]   send a message; with -, or without text and file, the text comes from standard input
   relay status <delivery>                        show what became of it
   relay tail [target]                            follow the deliveries, each with the beginning of its message
+  relay backup <file>                            save a copy of all that the relay has kept; it holds API keys
 
   <to> is group:<id>, private:<id> or a name that the relay knows.
 
@@ -34,7 +38,8 @@ Of send:
 Exit codes: 0 sent or accepted, 1 refused, 2 unsent, 3 unanswered (it may have arrived), 64 wrong usage, 77 key not allowed.
 `
 
-const commands = ['send', 'status', 'tail']
+const commands = ['send', 'status', 'tail', 'backup']
+const commandList = 'the commands are send, status, tail and backup'
 /** How much of a message `tail` shows, in characters. */
 const shownLength = 60
 /** The polling interval of `tail`, in milliseconds. */
@@ -106,14 +111,18 @@ async function run(): Promise<Outcome> {
       if (!first) throw new UsageError('of which delivery? Write relay status <delivery>')
       return await printStatus(server(), first, values.json)
     }
+    case 'backup': {
+      if (!first) throw new UsageError('into which file? Write relay backup <file>')
+      return await saveBackup(server(), first, values.json)
+    }
     default: return await follow(server(), first, values.json)
   }
 }
 
 function whyUnknown(command: string | undefined): string {
-  if (command === undefined) return 'the commands are send, status and tail: '
+  if (command === undefined) return `${commandList}: `
   const meant = commands.find(each => isNear(each, command.toLowerCase().slice(0, 20), 2))
-  return `there is no command ${JSON.stringify(command)}: ${meant === undefined ? 'the commands are send, status and tail, ' : `did you mean relay ${meant}? Otherwise `}`
+  return `there is no command ${JSON.stringify(command)}: ${meant === undefined ? `${commandList}, ` : `did you mean relay ${meant}? Otherwise `}`
 }
 
 function readSeconds(name: string, text: string | undefined): number | undefined {
@@ -181,8 +190,8 @@ function printResult(result: Result, key: string, json = false): Outcome {
 }
 
 /** @throws UsageError; another error if a later request may succeed */
-async function ask(server: Server, path: string): Promise<Answer> {
-  const answer = await call(server, { method: 'GET', path })
+async function ask(server: Server, path: string, save?: Call['save']): Promise<Answer> {
+  const answer = await call(server, { method: 'GET', path, save })
   if (answer.status === 200) return answer
   const { outcome, msg } = judge(answer)
   throw outcome === 'usage' || outcome === 'denied' ? new UsageError(msg, outcome) : new Error(msg)
@@ -216,6 +225,29 @@ function describe(delivery: Fields): string {
   const { state, id, target, updated_at: at, key_name: name, held } = delivery
   const { msg } = judgeDelivery(delivery)
   return [at, state, target, id, name, fieldsOf(held).reason ?? msg].filter(word => typeof word === 'string' && word !== '').join(' ')
+}
+
+/** Replaces a file by a backup, once that is complete. */
+async function saveBackup(server: Server, file: string, json = false): Promise<Outcome> {
+  const unwritable = (error: unknown): UsageError => new UsageError(`cannot write ${file} (${codeOf(error)})`)
+  const temporary = `${file}.${process.pid}.tmp`
+  const handle = await open(temporary, 'w', 0o600).catch((error: unknown) => {
+    throw unwritable(error)
+  })
+  try {
+    await ask(server, '/backup', response => pipeline(response, handle.createWriteStream({ flush: true })).catch((error: unknown) => {
+      throw ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(codeOf(error)) ? unwritable(error) : error
+    }))
+    const { size } = await stat(temporary)
+    await rename(temporary, file).catch((error: unknown) => {
+      throw unwritable(error)
+    })
+    print(json ? JSON.stringify({ file, size }) : `${file}: ${(size / 1e6).toFixed(1)} MB; it holds API keys and messages, so guard it`)
+    return 'sent'
+  } finally {
+    await handle.close().catch(() => undefined)
+    await rm(temporary, { force: true })
+  }
 }
 
 /** Prints the last deliveries, then each new one and each change of state, until the process is ended. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { truncate, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -217,7 +217,7 @@ describe('the command line', { timeout: 120_000 }, () => {
     for (const [args, told] of [
       [['snd', 'ops', 'hello'], /^relay: there is no command "snd": did you mean relay send\? Otherwise see relay --help\n$/],
       [['sned', 'ops', '--urgent'], /did you mean relay send\?/], [['Status', 'x', 'y'], /did you mean relay status\?/], [['tial'], /did you mean relay tail\?/],
-      [['ops', 'hello'], /^relay: there is no command "ops": the commands are send, status and tail, see/],
+      [['ops', 'hello'], /^relay: there is no command "ops": the commands are send, status, tail and backup, see/],
     ] as const) {
       const { code, stdout, stderr } = await cli(args)
       assert.deepEqual([code, stdout], [64, ''])
@@ -331,6 +331,32 @@ describe('the command line', { timeout: 120_000 }, () => {
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => text += chunk)
     await once(child, 'close')
     assert.match(text, /\rrelay: \d+% of 3\.0 MB.*\rrelay: 100% of 3\.0 MB/s)
+  })
+
+  test('saves a backup, which takes the place of one before, and leaves that alone if it gets none', async () => {
+    const backup = join(folder, 'backup.db')
+    await writeFile(backup, 'the one before')
+    for (const [code, env] of [[77, { RELAY_KEY: 'the-secret-of-narrow' }], [64, { RELAY_URL: await answering(t => t(200, {}, 'ok')) }]] as const) {
+      assert.equal((await cli(['backup', backup], env)).code, code)
+    }
+    const broken = await answering((_, path, response) => {
+      assert.equal(path, '/backup')
+      response.writeHead(200, { 'content-type': 'application/vnd.sqlite3', 'content-length': 1000 }).write('SQLite', () => response.destroy())
+    })
+    const { code, stderr } = await cli(['backup', backup], { RELAY_URL: broken })
+    assert.deepEqual([code, await readFile(backup, 'utf8')], [3, 'the one before'])
+    assert.match(stderr, /^relay: the connection to the relay broke before it answered/)
+    const saved = await cli(['backup', backup])
+    assert.deepEqual({ ...saved, stdout: '' }, { code: 0, stdout: '', stderr: '' })
+    assert.match(saved.stdout, /backup\.db: \d+\.\d MB; it holds API keys and messages, so guard it\n$/)
+    assert.match(await readFile(backup, 'latin1'), /^SQLite format 3\0/)
+    assert.equal((await stat(backup)).mode & 0o777, 0o600)
+    assert.deepEqual(JSON.parse((await cli(['backup', backup, '--json'])).stdout), { file: backup, size: (await stat(backup)).size })
+    assert.deepEqual((await readdir(folder)).filter(name => name.startsWith('backup')), ['backup.db'])
+    const unwritable = await cli(['backup', join(folder, 'none', 'backup.db')])
+    assert.equal(unwritable.code, 64)
+    assert.match(unwritable.stderr, /^relay: cannot write .*backup\.db \(ENOENT\)\n$/)
+    assert.equal((await cli(['backup'])).code, 64)
   })
 
   test('tells its version and its help', () => {
