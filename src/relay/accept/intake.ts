@@ -41,18 +41,30 @@ export class Intake {
   }
 
   /**
-   * Accepts a submission, and waits for the end of its delivery as long as the caller does. Nothing waits before it is in memory.
+   * Accepts a submission, and waits for the end of its delivery as long as the caller does. Nothing waits before it is in memory, and what
+   * is told to be accepted survives a power cut.
    *
    * @param idempotency its key. No delivery in memory has the same one.
    * @throws RelayError the reason why the request is refused as a whole
    */
   async accept(submission: Submission, idempotency?: Idempotency): Promise<Delivery> {
-    const { request, deferred } = submission
+    const { deliveries, store } = this.context
+    const { request, deferred, signal } = submission
     const entry = this.take(submission, idempotency)
-    if (!entry.delivery.deferred || deferred) return this.waitFor(submission, entry)
-    // The caller waits as long as the first way may take, and not for a deferral.
-    const wait = request.route && !entry.deferral ? request.route.after : 0
-    return this.waitFor({ ...submission, deferred: { wait } }, entry)
+    if (!entry.delivery.deferred) return deliveries.ended(entry)
+    // Without a wait of its own, the caller waits as long as the first way may take, and not for a deferral.
+    const wait = deferred?.wait ?? (entry.deferral ? 0 : request.route?.after ?? 0)
+    // The answer shows the delivery as accepted. If this relay stops, the next one sends it.
+    const accepted = { ...entry.delivery }
+    await store.flushed().catch((cause: unknown) => {
+      throw new RelayError('unanswered', 'the disk did not confirm that the message is kept: it may be sent', { cause })
+    })
+    if (wait === 0) return accepted
+    return deliveries.ended(entry, wait, signal?.()).catch((error: unknown) => {
+      // It was withdrawn.
+      if (error instanceof RelayError && error.outcome) throw error
+      return accepted
+    })
   }
 
   /** Accepts a submission, and records a refusal. @throws RelayError */
@@ -103,7 +115,7 @@ export class Intake {
     queues.demandRoom(delivery)
     // With a route, each way checks the items itself. The row and the place in the queue are made in one tick.
     const entry = deliveries.accept(delivery, route ? items : checked)
-    queues.enter(entry, isLater ? {} : { signal: deferred ? undefined : signal, patience: expiresIn })
+    queues.enter(entry, isLater ? {} : { signal, patience: expiresIn })
     return entry
   }
 
@@ -118,22 +130,5 @@ export class Intake {
     const fitted = fitTexts(request, account, longText)
     Object.assign(delivery, partsFor(fitted, recordContent))
     return fitted.items
-  }
-
-  /** Waits as long as the caller does. What is told to be accepted survives a power cut. */
-  private async waitFor({ deferred, signal }: Submission, entry: Entry): Promise<Delivery> {
-    const { deliveries, store } = this.context
-    if (!deferred) return deliveries.ended(entry)
-    // The answer shows the delivery as accepted. If this relay stops, the next one sends it.
-    const accepted = { ...entry.delivery }
-    await store.flushed().catch((cause: unknown) => {
-      throw new RelayError('unanswered', 'the disk did not confirm that the message is kept: it may be sent', { cause })
-    })
-    if (deferred.wait === 0) return accepted
-    return deliveries.ended(entry, deferred.wait, signal?.()).catch((error: unknown) => {
-      // It was withdrawn.
-      if (error instanceof RelayError && error.outcome) throw error
-      return accepted
-    })
   }
 }

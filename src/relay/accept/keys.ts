@@ -116,7 +116,7 @@ export class Keys {
     const change = { ...again(delivery, intake.nextSeq(), true), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }
     let queued: Entry
     try {
-      queued = requeue(this.context, entry, change, isLater ? {} : { signal: deferred ? undefined : signal, patience: expiresIn })
+      queued = requeue(this.context, entry, change, isLater ? {} : { signal, patience: expiresIn })
     } catch {
       // Even if the queue or the file refuses the repeat, the first request may have arrived.
       return replay

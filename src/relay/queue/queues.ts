@@ -221,32 +221,27 @@ export class Queues {
       if (this.hasStopped || this.queues.get(queue.name) !== queue) break
       // A send may have started a digest interval since, and quiet hours may have begun.
       const head = queue.entries.find(entry => this.isDue(queue, entry))
-      const rest = this.waitFor(queue, head)
+      const rest = head ? this.restOf(queue) : this.idleFor(queue)
       if (rest === undefined) break
-      const done = head && rest === 0 ? this.begin(head) : undefined
-      if (head && done) await this.leave(queue, head).finally(done)
-      else await queue.woken(clock, Math.max(rest, head && rest === 0 ? lookInterval : 0))
+      await (head && rest === 0 ? this.leave(queue, head) : queue.woken(clock, rest))
       if (queue.entries.length === 0) await this.look(queue)
     }
     queue.isRunning = false
   }
 
-  /** How long a queue waits until it looks again, in milliseconds: 0 for a head that leaves, `undefined` with nothing to wait for. */
-  private waitFor(queue: Queue, head: Entry | undefined): number | undefined {
-    const { clock, gates } = this.context
-    if (!head) {
-      queue.delay = undefined
-      if (queue.entries.length > 0) return untilDue(queue, clock)
-      return gates.hold(queue.name) && Math.max(gates.rest(queue), emptyLook)
-    }
-    const state = gates.block(queue)?.state
-    if (state !== undefined && state !== 'limited') queue.delay ??= this.isOnline(queue) ? 'closed' : 'offline'
+  /** The time until a head may leave, in milliseconds. What keeps it makes the queue late. */
+  private restOf(queue: Queue): number {
+    const state = this.context.gates.block(queue)?.state
+    if (state !== undefined && state !== 'limited') queue.delay ??= state === 'offline' ? state : 'closed'
     return this.rest(queue)
   }
 
-  /** Begins work. The doors count the requests of waiting callers. A deferred delivery does not start while the relay stops. */
-  private begin({ delivery: { deferred } }: Entry): (() => void) | undefined {
-    return deferred ? this.context.enter() : () => undefined
+  /** How long a queue waits in which nothing is due, in milliseconds; `undefined` if there is nothing to wait for. */
+  private idleFor(queue: Queue): number | undefined {
+    const { clock, gates } = this.context
+    queue.delay = undefined
+    if (queue.entries.length > 0) return untilDue(queue, clock)
+    return gates.hold(queue.name) && Math.max(gates.rest(queue), emptyLook)
   }
 
   /** Why a delivery is not due; nothing defers a message whose caller waits, or of which a part may have arrived. */
@@ -332,7 +327,10 @@ export class Queues {
 
   /** Sends the head, or a digest with it. */
   private async leave(queue: Queue, head: Entry): Promise<void> {
-    const { clock, gates } = this.context
+    const { clock, enter, gates } = this.context
+    // The doors count the requests of waiting callers. A deferred delivery does not start while the relay stops.
+    const done = head.delivery.deferred ? enter() : () => undefined
+    if (!done) return queue.woken(clock, lookInterval)
     queue.takeOut(entry => entry === head)
     queue.leaving = head
     // Where an account lets one queue send at a time, the one that has waited longest is woken first.
@@ -347,6 +345,7 @@ export class Queues {
     this.working.add(work)
     await work
     this.working.delete(work)
+    done()
   }
 
   /** @returns what the queue has to try again */
