@@ -87,7 +87,8 @@ export abstract class BotAccount implements Account {
   /** No limit is known. */
   readonly recallableFor: number = Infinity
   abstract recall(target: Target, messageId: string): Promise<void>
-  abstract message(target: Target, items: readonly LoadedItem[], name: string): Message
+  readonly canUpdate: boolean = false
+  abstract message(target: Target, items: readonly LoadedItem[], name: string, changed?: string): Message
 
   /** Why there can be no such chat on this platform, in plain English; `undefined` if there can. */
   protected whyNoChat?(target: Target): string | undefined

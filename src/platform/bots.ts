@@ -107,11 +107,16 @@ export class Bots implements Port {
    * platform: a message must not reach somebody else with the same number while its platform is away.
    */
   private best(fits: (account: Account) => boolean): Account | undefined {
-    const rank = (account: Account): number => {
+    let best: Account | undefined
+    let highest = 0
+    const consider = (account: Account): void => {
+      if (!fits(account)) return
       const isPreferred = account instanceof BotAccount && this.supports[0].owns(account.bot)
-      return 4 * Number(isPreferred) + 2 * Number(account.isOnline) + Number(Boolean(account.selfId))
+      const rank = 1 + 4 * Number(isPreferred) + 2 * Number(account.isOnline) + Number(Boolean(account.selfId))
+      if (rank > highest) [best, highest] = [account, rank]
     }
-    const [best] = [...this.bots.map(bot => this.accountOf(bot)), ...this.fixed].filter(fits).sort((a, b) => rank(b) - rank(a))
+    for (const bot of this.bots) consider(this.accountOf(bot))
+    this.fixed.forEach(consider)
     return best
   }
 

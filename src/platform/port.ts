@@ -68,14 +68,11 @@ export interface Account {
    * Makes a platform message of items, without sending it.
    *
    * @param name an internal name: the same for each call for this message, also after a restart, and different for every other message
+   * @param changed the ID of the message that becomes these texts and mentions, if it `canUpdate`; repeated calls are then harmless
    */
-  message(target: Target, items: readonly LoadedItem[], name: string): Message
-  /**
-   * Changes an existing message into these texts and mentions. Repeated calls are harmless. Absent if the platform has no such call.
-   *
-   * @param name as for `message`
-   */
-  update?(target: Target, messageId: string, items: readonly LoadedItem[], name: string): Message
+  message(target: Target, items: readonly LoadedItem[], name: string, changed?: string): Message
+  /** Whether it can change a message that is there. */
+  readonly canUpdate: boolean
   /** The greatest age at which it can recall its own message, in milliseconds; 0 if it cannot. */
   readonly recallableFor: number
   /**

@@ -39,23 +39,17 @@ interface Announced {
 /** A message of a bot. */
 export abstract class BotMessage<A extends BotAccount = BotAccount> implements Message {
   abstract readonly likeness: string
-  isOpening = false
 
   constructor(protected readonly account: A, protected readonly target: Target, protected readonly items: readonly LoadedItem[]) {}
 
-  /** @throws SendError */
-  protected abstract channel(): Promise<Channel>
-
-  /** Does all that sends nothing: reads files, shows the message to other plugins. @throws SendError */
-  protected abstract prepare(channel: Channel): Promise<Prepared>
+  /** Does all that sends nothing: finds the channel, reads files, shows the message to other plugins. @throws SendError */
+  protected abstract prepare(): Promise<Prepared>
 
   async send(begin: () => void): Promise<Receipt> {
     const { account } = this
     let hasBegun = false
     try {
-      this.isOpening = true
-      const channel = await this.channel().finally(() => this.isOpening = false)
-      const { calls, session, isRepeatable = false } = await this.prepare(channel)
+      const { calls, session, isRepeatable = false } = await this.prepare()
       if (!account.isOnline) throw account.offline()
       begin()
       hasBegun = true
@@ -84,6 +78,12 @@ export abstract class BotMessage<A extends BotAccount = BotAccount> implements M
     const left = await announceSend(account, session, elements)
     return { session, elements: left, isForeign: !isDeepStrictEqual(left, toElements()) }
   }
+}
+
+/** Waits for the channel of a message. Meanwhile, the message shows that it waits for the platform. */
+export async function opened<T>(message: { isOpening: boolean }, channel: Promise<T>): Promise<T> {
+  message.isOpening = true
+  return channel.finally(() => message.isOpening = false)
 }
 
 async function makeAll(calls: readonly Call[], isRepeatable: boolean): Promise<string[]> {
@@ -126,6 +126,7 @@ export function hasCaption(items: readonly Fitting[], pictures: number, longest 
  * encoder sends it only if another plugin changed it.
  */
 export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotMessage<A> {
+  isOpening = false
   /** As `idempotentFor`, if no other plugin has changed the message. */
   protected readonly repeatableFor: number = 0
   /** Whether another plugin has changed the message, or may have done so before a restart. */
@@ -149,6 +150,9 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotM
     return this.items.find(item => item.type === 'reply')?.messageId
   }
 
+  /** @throws SendError */
+  protected abstract channel(): Promise<Channel>
+
   /**
    * Prepares the message as far as possible without sending: reads files, and uploads them if that sends nothing.
    *
@@ -160,7 +164,8 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotM
   /** Completes the place in the adapter's encoder, if the channel is not all of it. @throws SendError */
   protected adapt?(encoder: MessageEncoder): Promise<void>
 
-  protected async prepare(channel: Channel): Promise<Prepared> {
+  protected async prepare(): Promise<Prepared> {
+    const channel = await opened(this, this.channel())
     const { session, isForeign } = await this.announce(channel, () => this.items.map(toElement))
     this.isForeign = isForeign
     if (session && isForeign) return { calls: [await this.encode(channel.id, session)] }

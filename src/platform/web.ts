@@ -159,12 +159,12 @@ const linkTime = 20_000
  */
 export async function readMedia(bot: Bot, { src, path, name }: LoadedMedia, most: number): Promise<MediaFile> {
   if (path !== undefined) {
-    const gone = (cause: unknown): never => {
+    const missing = (cause: unknown): never => {
       throw new SendError('refused', 'the file is not there any more', { isFinal: true, cause })
     }
-    const { size } = await stat(path).catch(gone)
+    const { size } = await stat(path).catch(missing)
     if (size > most) throw tooLarge(most)
-    return describe(await readFile(path).catch(gone), name, '', most)
+    return describe(await readFile(path).catch(missing), name, '', most)
   }
   const [head, mediaType = ''] = /^data:([^;,]*)[^,]*,/i.exec(src) ?? []
   if (head !== undefined) return describe(Buffer.from(src.slice(head.length), 'base64'), name, mediaType, most)

@@ -254,6 +254,7 @@ export class Platform {
     const isOnline = (): boolean => this.isOnline(sid)
     const isLoggedOut = (): boolean => this.has('logged-out', sid)
     return {
+      canUpdate: false,
       sid, platform: 'onebot', selfId: sid.slice('onebot:'.length), name: sid,
       get health() {
         const cause = isLoggedOut() ? { cause: 'logged-out' } as const : {}

@@ -107,8 +107,8 @@ export class TestPort implements Port {
         if (id === this.goneTarget) throw new RelayError('bad-request')
         return items.map(item => !this.canAnswer && 'messageId' in item ? new RelayError('bad-request') : item)
       },
-      message: (_, items, name) => this.message(items, name),
-      ...this.canUpdate && { update: (_, id, items, name) => this.message(items, name, id) },
+      message: (_, items, name, changed) => this.message(items, name, changed),
+      canUpdate: this.canUpdate,
       recallableFor: this.recallableFor,
       recall: (_, id) => this.recall(id),
       groups: none, friends: none,

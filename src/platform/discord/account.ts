@@ -3,14 +3,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { hash } from '../../lib/crypto'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
+import type { CauseId } from '../../message/causes'
 import type { Item, Target } from '../../message/model'
 import { BotAccount, type PlatformSupport } from '../account'
 import { toPage } from '../history'
 import type { IncomingSupport } from '../incoming'
+import {
+  SendError, type Contact, type Fitting, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt,
+} from '../port'
 import { hasCaption, onlyPart, WebMessage, type Call, type Channel } from '../send'
-import { SendError, type Contact, type Fitting, type HistoryPage, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
-import { ask, readList, readMedia, readPages, toForm, unreadable, type MediaFile } from '../web'
-import { read, restAfter } from './answer'
+import { ask, readList, readMedia, readPages, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from '../web'
 import { essenceOf, most, toParts, type Part } from './text'
 
 /** Reads messages from Discord, because the adapter parses members' texts as markup of Koishi. */
@@ -70,6 +72,7 @@ const pageOfServers = 200
 /** An account of a bot on Discord. */
 class DiscordAccount extends BotAccount {
   readonly readsFiles = true
+  override readonly canUpdate = true
   /** Escapes count as well, so a text with much possible markup may still be divided. */
   readonly longestText = most.characters
 
@@ -81,8 +84,8 @@ class DiscordAccount extends BotAccount {
   readonly retriesUnanswered = true
   /** The channels of private chats, by users. */
   private readonly directs = new LRUCache<string, string>({ max: 5_000 })
-  /** When the rate limits of channels end. */
-  private readonly rests = new LRUCache<string, Promise<unknown>>({ max: 5_000 })
+  /** Each resolves when the rate limit of a channel ends. */
+  private readonly limits = new LRUCache<string, Promise<unknown>>({ max: 5_000 })
 
   protected readonly mentions = [isSnowflake, `the ID of a mention ${rule}`] as const
 
@@ -94,12 +97,8 @@ class DiscordAccount extends BotAccount {
     return item.type === 'reply' && !isSnowflake(item.messageId) ? `the ID of the message to reply to ${rule}` : undefined
   }
 
-  message(target: Target, items: readonly LoadedItem[], name: string): Message {
-    return new DiscordMessage(this, target, items, name)
-  }
-
-  update(target: Target, messageId: string, items: readonly LoadedItem[], name: string): Message {
-    return new DiscordMessage(this, target, items, name, messageId)
+  message(target: Target, items: readonly LoadedItem[], name: string, changed?: string): Message {
+    return new DiscordMessage(this, target, items, name, changed)
   }
 
   async recall(target: Target, messageId: string): Promise<void> {
@@ -135,8 +134,8 @@ class DiscordAccount extends BotAccount {
   }
 
   /** Waits for the end of a channel's rate limit, because Discord bans addresses that exceed limits too often. */
-  async rest(channelId: string): Promise<void> {
-    await this.rests.get(channelId)
+  async pastLimit(channelId: string): Promise<void> {
+    await this.limits.get(channelId)
   }
 
   /**
@@ -147,10 +146,10 @@ class DiscordAccount extends BotAccount {
    */
   async post(channelId: string, data: object, changed?: string): Promise<Receipt> {
     const path = `/channels/${channelId}/messages`
-    await this.rest(channelId)
+    await this.pastLimit(channelId)
     const answer = await (changed === undefined ? ask(this.bot, 'POST', path, data) : ask(this.bot, 'PATCH', `${path}/${changed}`, data))
-    const rest = restAfter(answer.headers)
-    if (rest > 0) this.rests.set(channelId, delay(rest, undefined, { ref: false }))
+    const limit = limitAfter(answer.headers)
+    if (limit > 0) this.limits.set(channelId, delay(limit, undefined, { ref: false }))
     const { id } = fieldsOf(read(answer, data instanceof FormData || changed !== undefined))
     if (typeof id !== 'string') throw unreadable()
     return { messageIds: [id] }
@@ -186,7 +185,7 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
 
   protected async channel(): Promise<Channel> {
     const id = await this.account.channelOf(this.target)
-    await this.account.rest(id)
+    await this.account.pastLimit(id)
     return { id }
   }
 
@@ -284,4 +283,70 @@ function isSameName(given: string, shown: string): boolean {
 /** When a message was made, in milliseconds since the epoch: https://docs.discord.com/developers/reference#snowflakes */
 function timeOf(id: string): number {
   return /^\d+$/.test(id) ? Number(BigInt(id) >> 22n) + 1_420_070_400_000 : NaN
+}
+
+/**
+ * The codes with a known cause. Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json, and for 20026
+ * discord/discord-api-docs issue 2669.
+ */
+const codes: ReadonlyMap<unknown, CauseId> = new Map([
+  [10003, 'no-such-group'], // Unknown channel.
+  [10013, 'not-friend'], // Unknown user.
+  [20026, 'not-permitted'], // Flagged by the anti-spam system.
+  [40001, 'logged-out'], // Unauthorized. Provide a valid token and try again.
+  [40002, 'not-permitted'], // You need to verify your account.
+  [40333, 'not-permitted'], // Cloudflare blocks the request, at times by mistake: germanoeich/nirn-proxy issue 14.
+  [50001, 'no-such-group'], // Missing access: the bot does not see the channel, or is not in its server.
+  [50006, 'empty'], // Cannot send an empty message.
+  [50007, 'blocked'], // Cannot send messages to this user, who has blocked the bot.
+  [50013, 'forbidden'], // You lack permissions to perform that action.
+  [50014, 'logged-out'], // Invalid authentication token provided.
+  [50033, 'not-friend'], // Invalid recipients.
+  [50083, 'forbidden'], // The thread is archived and locked: sending opens one that is only archived.
+  [50278, 'not-friend'], // Cannot send messages to this user due to having no mutual guilds.
+  [160005, 'forbidden'], // Thread is locked.
+])
+
+/**
+ * Codes of passing failures that come with the status of a refusal and without a wait: direct messages opened too fast (as in
+ * davidhozic/discord-advertisement-framework issue 82), sending or a feature disabled for a while, an overloaded resource.
+ */
+const passing: ReadonlySet<unknown> = new Set([40003, 40004, 40006, 130000])
+
+/** The wait after these codes, in milliseconds. Earlier calls count as invalid, or as spam. */
+const usualWait = 60_000
+
+/**
+ * The body of a success.
+ *
+ * @param isSpecial whether the call has files or changes a message: a missing permission may then be for that only
+ * @throws SendError for anything but a success
+ */
+function read({ status, body, headers }: WebAnswer, isSpecial = false): unknown {
+  if (status >= 200 && status < 300) return body
+  const { code, message, errors, retry_after: wait, global } = fieldsOf(body)
+  const causeId = codes.get(code) ?? (status === 401 ? 'logged-out' : undefined)
+  const words = [message, detailOf(errors)].filter(text => typeof text === 'string').join(': ')
+  if (passing.has(code) && status >= 400 && status < 429) throw toFailure(status, { words, scope: 'chat', wait: usualWait })
+  if (status !== 429) throw toFailure(status, { words, causeId: isSpecial && causeId === 'forbidden' ? undefined : causeId })
+  // A limit counts for the channel in the path, unless it is global. An answer of another form comes from Cloudflare, which bans addresses.
+  // Source: https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit
+  const isWide = body === undefined || global === true || headers.get('x-ratelimit-scope') === 'global'
+  throw toFailure(status, { words, scope: isWide ? 'account' : 'chat', wait: Number(wait) * 1000 || retryAfterOf(headers) })
+}
+
+/** How long a channel is limited after a success, in milliseconds. Source: the headers described on the same page. */
+function limitAfter(headers: Headers): number {
+  return headers.get('x-ratelimit-remaining') === '0' ? Number(headers.get('x-ratelimit-reset-after')) * 1000 || 0 : 0
+}
+
+/** The first reason in the errors of a form. Source: https://docs.discord.com/developers/reference#error-messages */
+function detailOf(errors: unknown): string | undefined {
+  const { _errors: list, ...fields } = fieldsOf(errors)
+  const { message } = fieldsOf(Array.isArray(list) ? list[0] : undefined)
+  if (typeof message === 'string') return message
+  for (const field of Object.values(fields)) {
+    const found = detailOf(field)
+    if (found !== undefined) return found
+  }
 }

@@ -8,7 +8,7 @@ const closing = String.raw`[.,:;"'\])]*`
 /** Links, and characters that may begin markup or a mention. */
 const live = new RegExp([
   // A backslash after a link would become part of it.
-  String.raw`(?<open>${link}(?=${closing}[<>]))`,
+  String.raw`(?<bare>${link}(?=${closing}[<>]))`,
   String.raw`(?<whole>${link}${closing})`,
   // A backslash would turn this into a link.
   String.raw`(?<=(?:https?|steam):)/(?=/)`,
@@ -30,8 +30,8 @@ const live = new RegExp([
  * https://github.com/LyricLy/parse-discord
  */
 export function escapeText(text: string): string {
-  return text.replace(live, (mark: string, open: string | undefined, whole: string | undefined) => (
-    open === undefined ? whole ?? mark.replace(/./g, '\\$&') : `<${open}>`
+  return text.replace(live, (mark: string, bare: string | undefined, whole: string | undefined) => (
+    bare === undefined ? whole ?? mark.replace(/./g, '\\$&') : `<${bare}>`
   ))
 }
 
@@ -73,7 +73,7 @@ export const most = { characters: 2_000, files: 10 }
 export function toParts(items: readonly LoadedItem[]): Part[] {
   const parts: Part[] = []
   let isAfterMention = false
-  const open = (): Part => {
+  const start = (): Part => {
     const part: Part = { content: '', files: [], users: [], mentionsAll: false }
     parts.push(part)
     return part
@@ -81,7 +81,7 @@ export function toParts(items: readonly LoadedItem[]): Part[] {
   /** The last part, if it has no files yet and room for so many characters. */
   const roomFor = (length: number): Part => {
     const last = parts.at(-1)
-    return last?.files.length === 0 && last.content.length + length <= most.characters ? last : open()
+    return last?.files.length === 0 && last.content.length + length <= most.characters ? last : start()
   }
   for (const item of join(items)) {
     switch (item.type) {
@@ -93,7 +93,7 @@ export function toParts(items: readonly LoadedItem[]): Part[] {
         const text = isAfterMention && /^\S/.test(item.text) ? ` ${item.text}` : item.text
         const [first = '', ...others] = escapeParts(text, most.characters - part.content.length)
         part.content += first
-        for (const content of others) open().content = content
+        for (const content of others) start().content = content
         break
       }
       case 'at': {
@@ -106,7 +106,7 @@ export function toParts(items: readonly LoadedItem[]): Part[] {
       }
       default: {
         const last = parts.at(-1)
-        const part = last && last.files.length < most.files ? last : open()
+        const part = last && last.files.length < most.files ? last : start()
         part.files.push(item)
       }
     }

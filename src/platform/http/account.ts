@@ -34,6 +34,7 @@ export class HttpAccount implements Account {
   readonly isOnline = true
   readonly readsFiles = false
   readonly takesFiles = false
+  readonly canUpdate = false
   readonly longestText = Infinity
   readonly recallableFor = 0
   /** A receiver recognizes a repeated call by its `webhook-id`. */

@@ -61,7 +61,7 @@ class Supervisor {
 
   /** To be called whenever the status of the bot has changed. */
   update(): void {
-    this.rest()
+    this.endWatch()
     switch (this.bot.status) {
       case Universal.Status.ONLINE:
         this.onOnline()
@@ -88,7 +88,7 @@ class Supervisor {
 
   dispose(): void {
     this.isDisposed = true
-    this.rest()
+    this.endWatch()
   }
 
   private onOnline(): void {
@@ -177,7 +177,7 @@ class Supervisor {
     this.closing = undefined
   }
 
-  private rest(): void {
+  private endWatch(): void {
     clearTimeout(this.timer)
     this.endHeartbeat?.()
     this.endHeartbeat = undefined

@@ -7,15 +7,15 @@ import { Reported } from '../history'
 import { keepConnected } from '../keeper/connection'
 import { guardConnections } from '../keeper/guard'
 import { isOneBot, recordAnswers, request, responseTimeout } from '../keeper/private-fields'
-import { BotMessage, type Call, type Channel, type Prepared } from '../send'
+import { BotMessage, type Call, type Prepared } from '../send'
 import { encode, partlyArrived, toElement, type SendSession } from '../session'
 import { SendError, type Closure, type Contact, type HistoryPage, type LoadedItem, type Message, type Receipt, type Report } from '../port'
 import { readList } from '../web'
-import { readData, readReceipt, toNumber } from './answer'
 import { askClosure, ClosureNotices } from './closure'
 import { Login, watchLogins } from './login'
 import {
-  chatOf, contentOf, eventOf, incomingOneBot, isSameContent, likenessOf, readHistory, readReport, toCall, toSegments, type Content,
+  chatOf, contentOf, eventOf, incomingOneBot, isSameContent, likenessOf, readData, readHistory, readReceipt, readReport, toCall, toNumber,
+  toSegments, type Content,
 } from './message'
 
 /** What is particular to OneBot 11. */
@@ -32,9 +32,7 @@ export const oneBot: PlatformSupport = {
 }
 
 /** Some implementations take an ID that becomes zero for everybody, and not every key may mention everybody. */
-function isNumber(id: string): boolean {
-  return /^[1-9][0-9]{0,19}$/.test(id)
-}
+const number = /^[1-9][0-9]{0,19}$/
 
 /** An account whose bot speaks OneBot 11. */
 class OneBotAccount extends BotAccount {
@@ -57,10 +55,10 @@ class OneBotAccount extends BotAccount {
     void this.notices.hear(event, (target, closure) => onChat(this.sid, target, closure))
   }
 
-  protected readonly mentions = [isNumber, 'the ID of a mention must be a number, as OneBot has it'] as const
+  protected readonly mentions = [(id: string): boolean => number.test(id), 'the ID of a mention must be a number, as OneBot has it'] as const
 
   protected override whyNoChat({ kind, id }: Target): string | undefined {
-    return isNumber(id) ? undefined : `a QQ ${kind === 'group' ? 'group ' : ''}number has 1 to 20 digits, and does not begin with 0`
+    return number.test(id) ? undefined : `a QQ ${kind === 'group' ? 'group ' : ''}number has 1 to 20 digits, and does not begin with 0`
   }
 
   async recall(_target: Target, messageId: string): Promise<void> {
@@ -127,13 +125,9 @@ class OneBotMessage extends BotMessage<OneBotAccount> {
     return this.account.login.follow(super.send(begin))
   }
 
-  protected channel(): Promise<Channel> {
-    const { kind, id } = this.target
-    return Promise.resolve(kind === 'private' ? { id: `private:${id}` } : { id, guildId: id })
-  }
-
-  protected async prepare(channel: Channel): Promise<Prepared> {
-    const { account, target, items } = this
+  protected async prepare(): Promise<Prepared> {
+    const { account, target, target: { kind, id }, items } = this
+    const channel = kind === 'private' ? { id: `private:${id}` } : { id, guildId: id }
     const { session, elements } = await this.announce(channel, () => items.map(toElement))
     if (session && !toSegments(items, elements)) return { calls: [await this.encode(channel.id, session)] }
     // A call keeps nothing of its parameters while the answer is awaited: they may hold pictures.

@@ -3,7 +3,7 @@ import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import type { Target } from '../../message/model'
 import { forgive } from '../failure'
 import type { Closure } from '../port'
-import { toNumber } from './answer'
+import { toNumber } from './message'
 
 /** How long the platform may take to tell what the bot may do in a group, in milliseconds. */
 const roleTime = 5_000

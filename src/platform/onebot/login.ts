@@ -27,7 +27,7 @@ const logins = new WeakMap<Bot, Login>()
  */
 export class Login {
   /** When the calls that have no answer yet were made, on the monotonic clock. */
-  private readonly open = new Set<{ since: number }>()
+  private readonly calls = new Set<{ since: number }>()
   /** How many calls have ended without an answer since the platform was asked last. */
   private unanswered = 0
   /** How many looks there were since the last heartbeat, or since the connection was made. */
@@ -52,7 +52,7 @@ export class Login {
   /** Follows a send to its end, which may tell something about the login. */
   async follow<T>(send: Promise<T>): Promise<T> {
     const call = { since: performance.now() }
-    this.open.add(call)
+    this.calls.add(call)
     try {
       return await send
     } catch (error) {
@@ -60,7 +60,7 @@ export class Login {
       if (error instanceof SendError) setImmediate(() => this.onFailure(error))
       throw error
     } finally {
-      this.open.delete(call)
+      this.calls.delete(call)
     }
   }
 
@@ -97,7 +97,7 @@ export class Login {
     const isQuiet = this.looks >= quietLooks
     if (isQuiet) this.isVouched = false
     const old = performance.now() - interval
-    const late = [...this.open].filter(({ since }) => since < old).length
+    const late = [...this.calls].filter(({ since }) => since < old).length
     const isDue = this.fault !== undefined || (isQuiet && this.looks % 3 === 0)
     if (isDue || late + this.unanswered >= mostUnanswered) void this.ask(interval)
   }

@@ -4,11 +4,12 @@ import { unwrap } from '../../lib/koishi'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
 import type { Target } from '../../message/model'
 import { readMessage, type Segment } from '../../message/segments'
-import { forgive } from '../failure'
+import { cleanWording, forgive } from '../failure'
 import { toPage } from '../history'
 import { toMention, type IncomingSupport } from '../incoming'
-import type { HistoryPage, LoadedItem, LoadedMedia } from '../port'
-import { toNumber } from './answer'
+import { SendError, type HistoryPage, type LoadedItem, type LoadedMedia, type Receipt } from '../port'
+import { classify, withoutCall } from '../qq-answers'
+import { unreadable } from '../web'
 
 /** How an element becomes a segment: the type and the field of the segment, and the attribute of the element with the value. */
 const forms: ReadonlyMap<string, readonly [type: string, field: string, attribute: string]> = new Map([
@@ -229,4 +230,41 @@ export function messageText(event: unknown): string | undefined {
     if (type === 'text') return toText(data.text)
     return type === 'at' ? toMention(data.qq) : ''
   }).join('')
+}
+
+/**
+ * Reads the data of the whole answer to a call.
+ *
+ * In OneBot 11 `status` and `retcode` say the same twice: `ok` and 0, `async` and 1, or `failed` and another number. The answer counts when
+ * `retcode` is a number and `status`, if present, agrees with it. Only with `failed` is 1 a failure. A failed upload of Lagrange has its
+ * reason in place of the status.
+ * Sources: https://github.com/botuniverse/onebot-11/blob/master/communication/http.md; LagrangeDev/Lagrange.Core, branch v1,
+ * `Lagrange.OneBot/Core/Operation/File/UploadGroupFileOperation.cs`
+ *
+ * @throws SendError for a failure; `unanswered` for an answer that is neither a success nor a failure
+ */
+export function readData(answer: unknown): unknown {
+  const { status: given, retcode, data, wording, message, msg } = fieldsOf(answer)
+  // Without a status the code alone counts.
+  const status = given ?? ''
+  if (retcode === 0 && (status === 'ok' || status === '')) return data
+  const code = Number.isInteger(retcode) ? Number(retcode) : 0
+  const isFailure = code !== 0 && (status === 'failed' || (typeof status === 'string' && status !== 'ok' && code !== 1))
+  if (!isFailure) throw unreadable()
+  const texts = [wording, message, msg, status === 'failed' ? '' : status].map(toText).filter(Boolean).map(withoutCall)
+  const { outcome = 'refused', cause: causeId, isFinal } = classify(code, texts.join('\n')) ?? {}
+  if (outcome === 'sent') return
+  throw new SendError(outcome, cleanWording(texts[0] ?? '') ?? `retcode ${code}`, { causeId, isFinal })
+}
+
+/** Reads the answer to a send. @throws SendError */
+export function readReceipt(answer: unknown): Receipt {
+  const id = toText(fieldsOf(readData(answer)).message_id)
+  return { messageIds: id === '' ? [] : [id] }
+}
+
+/** An ID as a number where that is exact: implementations differ in whether they accept a text. */
+export function toNumber(id: string): number | string {
+  const number = Number(id)
+  return Number.isSafeInteger(number) ? number : id
 }

@@ -1,15 +1,16 @@
-import { h, Universal, type Bot, type Session } from 'koishi'
+import { h, HTTP, Universal, type Bot, type Context, type Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
-import { fieldsOf } from '../../lib/shape'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { parseJson } from '../../lib/json'
+import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import type { Item, Target } from '../../message/model'
 import { BotAccount, isUser, type PlatformSupport } from '../account'
 import { classifyThrown, throwClassified } from '../failure'
-import { BotMessage, type Channel, type Prepared } from '../send'
-import { announceSend, createSession, encode, encoderOf, partlyArrived, toElement, type SendSession } from '../session'
 import { SendError, type Contact, type Fitting, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
-import { readMedia, type MediaFile } from '../web'
+import { BotMessage, opened, type Prepared } from '../send'
+import { announceSend, createSession, encode, encoderOf, partlyArrived, toElement, type SendSession } from '../session'
+import { readMedia, retryAfterOf, toFailure, type MediaFile, type WebAnswer } from '../web'
 import { adapterOf, type Adapter, type Feature } from './adapters'
-import { answerIn, failureOf, observe, watchExchanges, type Exchange } from './answer'
 
 /** Any other platform, through Koishi's own interface. */
 export const anyPlatform: PlatformSupport = {
@@ -96,12 +97,23 @@ class AdapterAccount extends BotAccount {
     return new SendError('unsent', failure.wording)
   }
 
+  /** The text channels of all guilds. */
   groups(): Promise<Contact[]> {
-    return listChannels(this.bot).catch(throwClassified)
+    const { bot } = this
+    return listed(bot, ['getGuildList', 'getChannelList'], async contacts => {
+      for await (const guild of bot.getGuildIter()) {
+        for await (const { id, type, name = guild.name ?? '' } of bot.getChannelIter(guild.id)) {
+          if (type === Universal.Channel.Type.TEXT) contacts.push({ id, name })
+        }
+      }
+    })
   }
 
   friends(): Promise<Contact[]> {
-    return listFriends(this.bot).catch(throwClassified)
+    const { bot } = this
+    return listed(bot, ['getFriendList'], async contacts => {
+      for await (const { user, nick } of bot.getFriendIter()) contacts.push({ id: user?.id ?? '', name: nick ?? user?.name ?? '' })
+    })
   }
 
   message(target: Target, items: readonly LoadedItem[]): Message {
@@ -133,25 +145,13 @@ function can(bot: Bot, method: keyof Universal.Methods): boolean {
   return typeof Reflect.get(bot, method) === 'function'
 }
 
-const text = Universal.Channel.Type.TEXT
-
-/** The text channels of all guilds, as contacts. */
-async function listChannels(bot: Bot): Promise<Contact[]> {
-  const channels: Contact[] = []
-  if (!can(bot, 'getGuildList') || !can(bot, 'getChannelList')) return channels
-  for await (const guild of bot.getGuildIter()) {
-    for await (const { id, type, name = guild.name ?? '' } of bot.getChannelIter(guild.id)) {
-      if (type === text) channels.push({ id, name })
-    }
-  }
-  return channels
-}
-
-async function listFriends(bot: Bot): Promise<Contact[]> {
-  const friends: Contact[] = []
-  if (!can(bot, 'getFriendList')) return friends
-  for await (const { user, nick } of bot.getFriendIter()) friends.push({ id: user?.id ?? '', name: nick ?? user?.name ?? '' })
-  return friends
+/** A list of contacts; empty if the adapter lacks a method for it. @throws SendError */
+async function listed(
+  bot: Bot, methods: readonly (keyof Universal.Methods)[], read: (contacts: Contact[]) => Promise<void>,
+): Promise<Contact[]> {
+  const contacts: Contact[] = []
+  if (methods.every(method => can(bot, method))) await read(contacts).catch(throwClassified)
+  return contacts
 }
 
 /** The last message of each chat, as long as QQ accepts an answer to it. Survives a reload of the plugin. */
@@ -172,27 +172,19 @@ const maxMedia = 100 * 2 ** 20
 class AdapterMessage extends BotMessage<AdapterAccount> {
   /** The same for all messages, because there are no look-ups. */
   readonly likeness = ''
+  isOpening = false
   /** The loaded elements. A further round waits for the downloads of the one before. */
   private readonly files = new Map<LoadedMedia, Promise<MediaFile>>()
   private readonly bot = this.account.bot
   private readonly adapter = this.account.adapter
 
-  protected channel(): Promise<Channel> {
-    return this.watch(async () => ({ id: await this.account.channelOf(this.target) }))
-  }
-
   /** Without the session: the adapter shows the message to other plugins. */
-  protected async prepare({ id }: Channel): Promise<Prepared> {
-    const render = await this.watch(() => this.encode(id))
-    return { calls: [() => this.call(render)] }
-  }
-
-  /** Makes a call of the adapter. If it fails, the platform's answer says more than the adapter's error. */
-  private async watch<T>(call: () => Promise<T>): Promise<T> {
+  protected async prepare(): Promise<Prepared> {
     const exchanges: Exchange[] = []
-    return observe(exchanges, call).catch((error: unknown) => {
+    const render = await observe(exchanges, () => this.encode()).catch((error: unknown) => {
       throw failureOf(exchanges.at(-1)?.answer, this.adapter) ?? error
     })
+    return { calls: [() => this.call(render)] }
   }
 
   private async call(render: () => Promise<string[]>): Promise<Receipt> {
@@ -212,8 +204,9 @@ class AdapterMessage extends BotMessage<AdapterAccount> {
    *
    * @returns a function that sends the message
    */
-  private async encode(channelId: string): Promise<() => Promise<string[]>> {
+  private async encode(): Promise<() => Promise<string[]>> {
     const { account, bot, adapter, target, items } = this
+    const channelId = await opened(this, account.channelOf(target))
     const words = items.map(item => item.type === 'text' ? item.text : '').join('')
     const size = adapter?.countsBytes ? Buffer.byteLength(words) : words.length
     if (size > (adapter?.longest ?? Infinity)) throw new SendError('refused', undefined, { causeId: 'too-long', isFinal: true })
@@ -303,4 +296,112 @@ function createReferrer(bot: Bot, { id }: Target): SendSession {
   const session = createSession(bot, id, true, { user: { id } })
   session.setInternal(bot.platform ?? '', {})
   return session
+}
+
+/*
+ * The answers of platforms to the requests that adapters make through Koishi's HTTP client. Adapters turn an answer into a text or an error
+ * of their own, or swallow it, so the relay reads the answer itself.
+ */
+
+/** A request of an adapter that changes something. Without an answer, it may have been carried out. */
+interface Exchange { answer?: Said }
+
+/** What a platform answered. */
+type Said = Omit<WebAnswer, 'text'>
+
+/** The exchanges of the present call. */
+const current = new AsyncLocalStorage<Exchange[]>()
+
+/** Starts to observe the requests of an app. The returned function ends that. */
+function watchExchanges(app: Context): () => void {
+  // `config` is what the client goes on to read: @cordisjs/plugin-http 0.6.3, `HTTP[Service.invoke]`.
+  return app.on('http/fetch-init', (_url, { method }, config) => {
+    const exchanges = current.getStore()
+    if (!exchanges || method === 'GET' || seen.has(config)) return
+    seen.add(config)
+    const exchange: Exchange = {}
+    exchanges.push(exchange)
+    Object.assign(config, note(exchange, fieldsOf(config)))
+  })
+}
+
+/** During a reload, both relays may observe the same request. */
+const seen = new WeakSet()
+
+/** Runs a call of an adapter, and adds its exchanges to the list as they start. */
+function observe<T>(exchanges: Exchange[], call: () => Promise<T>): Promise<T> {
+  return current.run(exchanges, call)
+}
+
+/** Changes the options of a request so that its answer is noted. For the adapter, nothing changes. */
+function note(exchange: Exchange, { validateStatus, responseType }: JsonObject): object {
+  const isValid = (status: number): unknown => typeof validateStatus === 'function' ? Reflect.apply(validateStatus, undefined, [status]) : status < 400
+  const begin = ({ status, headers }: Pick<Response, 'status' | 'headers'>): Said => exchange.answer = { status, headers, body: undefined }
+  if (responseType !== undefined) {
+    return {
+      validateStatus(status: number) {
+        begin({ status, headers: new Headers() })
+        return isValid(status)
+      },
+    }
+  }
+  return {
+    validateStatus: () => true,
+    async responseType(response: Response) {
+      const answer = begin(response)
+      if (isValid(response.status)) return answer.body = await decode(response)
+      const { url, status, statusText, headers } = response
+      const error = new HTTP.Error(statusText)
+      error.response = { url, status, statusText, headers, data: answer.body = await decode(response).catch(() => null) }
+      throw error
+    },
+  }
+}
+
+/** Like `defaultDecoder` of the HTTP client. */
+function decode(response: Response): Promise<unknown> {
+  const type = response.headers.get('content-type') ?? ''
+  return type.startsWith('application/json') ? response.json() : type.startsWith('text/') ? response.text() : response.arrayBuffer()
+}
+
+/**
+ * Reads a failure from an answer; `undefined` for a success.
+ *
+ * @param adapter the known adapter, if it is one: some platforms refuse with a status of success
+ */
+function failureOf(answer: Said | undefined, adapter: Adapter | undefined): SendError | undefined {
+  if (!answer) return
+  const { status, headers, body } = answer
+  const { code, words } = complaintOf(fieldsOf(body), adapter)
+  const scope = adapter?.limits?.get(code) ?? (status === 429 ? 'account' : undefined)
+  if (scope) return toFailure(429, { words, scope, wait: waitOf(headers, fieldsOf(body)) })
+  if (adapter?.unclear?.includes(code)) return toFailure(500, { words })
+  const causeId = adapter?.causes?.get(code) ?? (status === 401 ? 'logged-out' : undefined)
+  if (status >= 400) return toFailure(status, { words, causeId })
+  if (!adapter || code === '') return
+  // QQ answers 201 and 202 while it has not decided.
+  return toFailure(status > 200 ? 500 : 400, { words, causeId })
+}
+
+/** The answer in an adapter's error, or at the start of its text: `[502] {"code":…}`, `Telegram API error 502. Bad Gateway`. */
+function answerIn(error: unknown): Said | undefined {
+  const { status, headers, data } = fieldsOf(fieldsOf(error).response)
+  if (typeof status === 'number') return { status, headers: headers instanceof Headers ? headers : new Headers(), body: data }
+  const [, code, text = ''] = /^(?:\[|\w+ API error )([1-5]\d\d)\b[\].]? ?(.*)/s.exec(error instanceof Error ? error.message : '') ?? []
+  return code === undefined ? undefined : { status: Number(code), headers: new Headers(), body: parseJson(text) ?? { message: text } }
+}
+
+/** The code and the words of a complaint; no code if there is no complaint. */
+function complaintOf(body: JsonObject, adapter: Adapter | undefined): { code: string, words: string } {
+  const error = fieldsOf(body.error)
+  const code = [adapter?.complaint?.(body), error.code, body.errcode, body.code, body.ok === false && body.error]
+    .map(toText).find(text => text !== '' && text !== '0') ?? ''
+  const words = [error.message, body.errmsg, body.message, body.msg, body.description, body.error].map(toText).find(Boolean) ?? code
+  return { code, words }
+}
+
+/** `Retry-After`, KOOK's header for the same, or the field `retry_after`, in seconds. */
+function waitOf(headers: Headers, body: JsonObject): number | undefined {
+  const seconds = [headers.get('x-rate-limit-reset'), body.retry_after].map(Number).find(number => number > 0)
+  return retryAfterOf(headers) ?? (seconds && seconds * 1000)
 }

@@ -76,6 +76,7 @@ const chatRules = {
 /** A bot's account on Telegram, which has no list of its chats. */
 class TelegramAccount extends BotAccount {
   readonly readsFiles = true
+  override readonly canUpdate = true
   readonly longestText = longestText
 
   /** A text stands above or below pictures, not between them. */
@@ -106,12 +107,8 @@ class TelegramAccount extends BotAccount {
     demand(answered.chat === undefined || answered.chat === readChat(target)?.id, 'the message that is answered is in another chat')
   }
 
-  message(target: Target, items: readonly LoadedItem[]): Message {
-    return new TelegramMessage(this, target, items)
-  }
-
-  update(target: Target, messageId: string, items: readonly LoadedItem[]): Message {
-    return new TelegramMessage(this, target, items, messageId)
+  message(target: Target, items: readonly LoadedItem[], _name: string, changed?: string): Message {
+    return new TelegramMessage(this, target, items, changed)
   }
 
   async recall(target: Target, messageId: string): Promise<void> {
@@ -292,20 +289,20 @@ class TelegramMessage extends WebMessage {
   private async compose(): Promise<readonly Post[]> {
     let post: Post = { words: nothing, media: [], isAbove: true }
     const posts = [post]
-    const open = (): void => void posts.push(post = { words: nothing, media: [], isAbove: true })
+    const begin = (): void => void posts.push(post = { words: nothing, media: [], isAbove: true })
     let isAfterMention = false
     for (const item of this.items) {
       if (item.type === 'reply') continue
       const isMention = item.type === 'at'
       if (item.type === 'text' || isMention) {
         const added = isMention ? await this.mention(item.userId ?? '') : { ...nothing, text: item.text }
-        if (post.media.length > 0 && post.words.text !== '' && post.isAbove) open()
+        if (post.media.length > 0 && post.words.text !== '' && post.isAbove) begin()
         post.words = join(post.words, added, isMention || isAfterMention)
         post.isAbove = post.media.length === 0
       } else {
         const medium = await this.read(item)
         const hasRoom = (post.words.text === '' || post.isAbove) && isAlbum([...post.media, medium])
-        if (post.media.length > 0 && !hasRoom) open()
+        if (post.media.length > 0 && !hasRoom) begin()
         post.media.push(medium)
       }
       isAfterMention = isMention

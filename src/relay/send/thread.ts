@@ -95,7 +95,7 @@ export function joinThread(
   const isText = mode === 'single' && messages.length === 1 && lead.every(({ type }) => type === 'text' || type === 'at')
   const judged = judge({
     mode: thread.mode, phase: thread.phase, wall, retries, past: deliveries.inThread(entry, thread.name, wall - lifetime),
-    canUpdate: account.update !== undefined && isText,
+    canUpdate: account.canUpdate && isText,
     canAnswer: messageId => !answersAnother && isRepeatable(kindOf(lead)) && takesReply(account, target, messageId),
     recallableFor: account.recallableFor,
   })
@@ -117,7 +117,7 @@ export function messageOf(
   // A platform that deduplicates calls by name must not take the call of a fallback for a repeated one.
   const name = route ? `${nameOf(id, indices)} ${route.index}` : nameOf(id, indices)
   const { done, ids: [earlier] = [] } = linkOf(thread, indices) ?? {}
-  if (earlier !== undefined && done === 'updated' && account.update) return account.update(target, earlier, items, name)
+  if (done === 'updated' && account.canUpdate) return account.message(target, items, name, earlier)
   const reply: LoadedItem[] = earlier !== undefined && done === 'replied' ? [{ type: 'reply', messageId: earlier }] : []
   return account.message(target, [...reply, ...items], name)
 }

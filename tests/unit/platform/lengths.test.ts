@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { h } from 'koishi'
 import { most, toParts } from '../../../src/platform/discord/text'
 import { divide, longestText } from '../../../src/platform/lark/content'
-import { toMarkup } from '../../../src/platform/satori/protocol'
+import { toMarkup } from '../../../src/platform/satori/account'
 
 test('a text of the longest length is one message on Feishu, in Chinese and of many lines', () => {
   const lines = `${'值'.repeat(19)}\n`.repeat(longestText / 20)

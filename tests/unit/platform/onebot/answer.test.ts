@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { readReceipt } from '../../../../src/platform/onebot/answer'
+import { readReceipt } from '../../../../src/platform/onebot/message'
 import { SendError } from '../../../../src/platform/port'
 
 describe('the answer of a OneBot implementation', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { CauseId } from '../../../../src/message/causes'
-import { readData } from '../../../../src/platform/onebot/answer'
+import { readData } from '../../../../src/platform/onebot/message'
 import { SendError } from '../../../../src/platform/port'
 
 /** What NapCat says of a send that its client refuses, or does not confirm in time. */

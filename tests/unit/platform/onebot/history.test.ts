@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Reported } from '../../../../src/platform/history'
-import { readData } from '../../../../src/platform/onebot/answer'
+import { readData } from '../../../../src/platform/onebot/message'
 import { readContent, readHistory, readReport } from '../../../../src/platform/onebot/message'
 import { SendError, type HistoryPage, type Report } from '../../../../src/platform/port'
 
