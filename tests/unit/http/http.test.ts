@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { RelayError } from '../../../src/errors'
 import { MediaLinks } from '../../../src/http/files'
 import { charsetOf, decodeText, kindOfName, kindOfType, mediaTypeOf, nameFor } from '../../../src/http/media-type'
+import { readyRoute } from '../../../src/http/monitoring'
 import { parseHandling, type Handling } from '../../../src/http/preferences'
 
 const id = '0b1f7d6e-1d3c-4b52-8f3c-0a2b4c6d8e0f/a b.png'
@@ -142,4 +143,19 @@ describe('the header Prefer', () => {
     }
     assert(performance.now() - start < 1_000)
   })
+})
+
+test('the relay is ready while it can keep and send a message, and says why not otherwise', () => {
+  const store = { failure: undefined, isFull: false }
+  for (const [present, standsBehind, isOnline, told] of [
+    [store, undefined, true, ''], [store, undefined, false, 'no bot is online'],
+    [{ ...store, isFull: true }, undefined, true, 'the disk of the relay is full'],
+    [{ ...store, failure: new Error('the file is damaged') }, undefined, true, 'the file is damaged'],
+    [{ ...store, failure: new RelayError('standby') }, 'process 7', true, 'this relay stands by, because another process uses its data folder'],
+  ] as const) {
+    const { handle } = readyRoute({ store: present, standsBehind }, () => isOnline)
+    const ask = (): unknown => Reflect.apply(handle, undefined, [])
+    if (told === '') assert.deepEqual(ask(), { data: { ready: true } })
+    else assert.throws(ask, { code: 'unsent', message: `not ready: ${told}` })
+  }
 })
