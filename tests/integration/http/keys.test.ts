@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, readFile, rename, rmdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { fieldsOf, isObject, type JsonObject } from '../../../src/lib/shape'
 import { apiKey, askAs, read, useRelay, type Reply } from '../../support/relay'
@@ -143,6 +143,44 @@ describe('a key that is made', () => {
     assert.deepEqual([await post(second), await post(third)], [200, 200])
     for (const name of ['github', 'gitea']) await ask('DELETE', `/keys/${name}`)
     assert.deepEqual([await post(second), await post(third)], [401, 401])
+  })
+})
+
+describe('while the file of the relay cannot be used', () => {
+  test('a made key and a made name are a 503 with its reason, and what the settings have goes on', async () => {
+    const made = await make({ name: 'ci' })
+    await ask('PUT', '/targets/night', 'group:2')
+    const fixed = 'the-key-of-the-settings'
+    const [path, away] = ['relay.db', 'away.db'].map(name => join(relay.uploadDir, '../data', name)) as [string, string]
+    relay.unload()
+    await until('the relay has ended', async () => !(await readdir(dirname(path))).includes('relay.lock'))
+    await rename(path, away)
+    await mkdir(path)
+    await relay.reload({ keys: [{ name: 'fixed', key: fixed }] })
+    const told = 'relay.db or relay.db-wal in the data folder of the relay is a folder: move it away'
+    const refusals: [method: string, path: string, body?: unknown, key?: string][] = [
+      ['POST', '/webhook', { to: `group:${group}`, msg: 'x' }, made], ['POST', '/webhook', { to: 'night', msg: 'x' }, fixed],
+      ['POST', '/keys', { name: 'more' }], ['POST', '/keys/ci/rotate'], ['DELETE', '/keys/ci'], ['PUT', '/targets/day', 'group:3'], ['DELETE', '/targets/night'],
+      ['GET', '/payloads'], ['GET', '/backup'],
+    ]
+    for (const refused of refusals) {
+      const { status, error, msg } = await ask(...refused)
+      assert.deepEqual([status, error.id, msg], [503, 'store-down', told], JSON.stringify(refused))
+    }
+    assert.deepEqual([await send(fixed), await send(apiKey), (await list()).map(({ name }) => name)], [200, 200, ['fixed']])
+    await rmdir(path)
+    await rename(away, path)
+    await relay.reload()
+    assert.equal(await send(made, '2'), 200)
+    await ask('DELETE', '/targets/night')
+  })
+
+  test('files of an earlier release are named in the log', async () => {
+    const told = (): boolean => relay.logs.some(line => line.includes('keys.json in the data folder: this release does not read it; make the keys and targets anew'))
+    assert(!told())
+    await writeFile(join(relay.uploadDir, '../data/keys.json'), '{}')
+    await relay.reload()
+    assert(told())
   })
 })
 
