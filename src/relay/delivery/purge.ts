@@ -38,11 +38,11 @@ export class Purge {
     const { clock, retention, recordLimit, store } = this.options
     const wall = clock.wall()
     // Nothing depends on these rows: they have ended, with no Idempotency-Key or an expired one.
-    const done = `state NOT IN ('${unfinished.join(`', '`)}') AND (key IS NULL OR id < '${lowestId(wall - day)}')`
+    const done = `state NOT IN ('${unfinished.join(`', '`)}') AND (key IS NULL OR id < ?)`
     const remove = 'DELETE FROM deliveries WHERE id IN'
-    await this.inChunks(remove, `${done} AND id < ? AND updated_at < ?`, lowestId(wall - retention), wall - retention)
+    await this.inChunks(remove, `${done} AND id < ? AND updated_at < ?`, lowestId(wall - day), lowestId(wall - retention), wall - retention)
     const [beyond] = store.all(isId, 'SELECT id FROM deliveries ORDER BY id DESC LIMIT 1 OFFSET ?', recordLimit)
-    if (beyond) await this.inChunks(remove, `${done} AND id <= ?`, beyond.id)
+    if (beyond) await this.inChunks(remove, `${done} AND id <= ?`, lowestId(wall - day), beyond.id)
   }
 
   private async dropContent(): Promise<void> {
