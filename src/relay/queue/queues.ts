@@ -520,7 +520,8 @@ export class Queues {
     const account = port.find(queue.bot)
     // Nothing is tried in a hold of the account.
     const mayOpen = account && (!gates.isAboutChat(queue.name) || await gates.mayTry(queue))
-    if (queue.entries.length > 0) return
+    // A question that the stop cut short tells nothing.
+    if (this.hasStopped || queue.entries.length > 0) return
     if (!account || (mayOpen && gates.isOld(queue.name))) gates.open(queue.name)
   }
 
