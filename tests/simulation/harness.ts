@@ -25,14 +25,14 @@ export async function describe(seed: number): Promise<string> {
 }
 
 function schedule(plan: Plan): string[] {
-  const { requests, operations, moments, chats, statements, ...rest } = plan
+  const { requests, operations, moments, chats, ...rest } = plan
   const lines = (name: string, list: readonly unknown[]): string[] => list.flatMap((each, place) => each ? [`  ${name} ${place}: ${JSON.stringify(each)}`] : [])
   return [
     `  ${JSON.stringify(rest)}`,
     ...chats.flatMap(({ calls, questions, ...chat }, index) => [
       `  chat ${index}: ${JSON.stringify(chat)}`, ...lines('  call', calls), ...lines('  question', questions),
     ]),
-    ...lines('request', requests), ...lines('operation', operations), ...lines('moment', moments), ...lines('statement', statements),
+    ...lines('request', requests), ...lines('operation', operations), ...lines('moment', moments),
   ]
 }
 

@@ -5,7 +5,7 @@ import { backoff, longestPreparation } from '../../src/relay/send/attempt'
 import { nameOf } from '../../src/relay/look-up/claims'
 import { isUnfinished, outcomeOf, type Delivery, type Open } from '../../src/relay/delivery/delivery'
 import type { ProcessClock } from './clock'
-import { statementTimeout, type PlannedRequest } from './plan'
+import type { Disturbance, PlannedRequest } from './plan'
 import { chatName, type Call, type Entry, type Question } from './platform'
 import { longestStop, type Account, type Issue, type Run } from './run'
 
@@ -32,7 +32,7 @@ export function judge(run: Run): string[] {
 function judgeAnswers(run: Run, { request, issues }: Account): string[] {
   return issues.flatMap(({ word, process }, nth) => {
     if (word?.kind === 'failed' && word.code === 'internal') return [`request ${request.name} failed by accident`]
-    return word || isKilled(run, process) || isStoppedAtStatement(run, process) ? [] : [`request ${request.name} got no answer (${nth + 1})`]
+    return word || isKilled(run, process) || isStoppedAtDisk(run, process) ? [] : [`request ${request.name} got no answer (${nth + 1})`]
   })
 }
 
@@ -45,9 +45,10 @@ function judgeWaiting(run: Run, account: Account): string[] {
   const { chats, policy: { timeout, retries }, queues: { interval } } = run.plan
   const { target: { id }, calls } = chats[place] ?? { target: {}, calls: [] }
   if (isForLater(account) || hasWrongClock(run) || calls.some(call => call?.heldFor !== undefined)) return []
-  // Each of these may take as long as a call: looking up and freeing a key, inserting a row, writing an end.
-  const away = run.plan.moments.reduce((sum, { what }) => sum + (what.kind === 'database' ? what.ms : what.kind === 'restart' ? what.away : 0), 0)
-  const slowness = (isSlowAtWriting(run) ? timeout + 4 * statementTimeout : 0) + away
+  // Each call waits for a flush, behind one that is running.
+  const away = run.plan.moments.reduce((sum, { what }) => sum + ('away' in what ? what.away : 'ms' in what && isOfDisk(what) ? what.ms : 0), 0)
+  const flushes = 2 * Math.max(run.plan.flushTakes, ...run.plan.moments.map(({ what }) => what.kind === 'slow' ? what.takes : 0))
+  const slowness = flushes * (retries + 2) + (hasDiskFault(run) ? timeout : 0) + away
   const isOwn = (each: Call | Question): boolean => 'marks' in each && each.marks.some(mark => marks.includes(mark))
   return issues.flatMap(({ at, process, word }, nth) => {
     if (!word) return []
@@ -78,12 +79,22 @@ function judgeWaiting(run: Run, account: Account): string[] {
   })
 }
 
+/** The codes of answers that say only that this request was not accepted. */
+const plainCodes: ReadonlySet<string> = new Set(['standby', 'store-down', 'storage-full'])
+
 /** What callers were told agrees with the chats. */
 function judgeWords(run: Run, account: Account): string[] {
   const { request, marks, issues } = account
   return issues.flatMap((issue, nth) => {
     const { word } = issue
-    if (!word || word.kind === 'accepted' || (word.kind === 'failed' && word.outcome === undefined) || isCancelled(run, account, issue)) return []
+    if (!word || word.kind === 'accepted') return []
+    const isRetried = account.operations.some(({ kind, id }) => kind === 'retry' && id === issue.id)
+    const isPlain = word.kind === 'failed' && plainCodes.has(word.code)
+    const late = run.calls.filter(({ name, begunAt }) => name.startsWith(issue.id) && (isPlain || begunAt > word.at))
+    if ((isPlain || (word.kind === 'failed' && word.outcome === 'unsent')) && late.length > 0 && !isRetried) {
+      return [`request ${request.name} was told that nothing was accepted (${nth + 1}), and left nevertheless`]
+    }
+    if (isPlain || (word.kind === 'failed' && word.outcome === undefined)) return []
     const since = roundOf(run, account, nth)
     return marks.flatMap((mark, index) => {
       const outcome = word.kind === 'results' ? word.outcomes[index] : word.outcome
@@ -131,14 +142,14 @@ function judgeDoubles(run: Run, account: Account): string[] {
 
 /** An accepted request ends, and its record tells how. */
 function judgeRecord(run: Run, account: Account): string[] {
-  const { request: { name, expiresIn, deferred }, marks, issues, operations, record, isOrphaned } = account
+  const { request: { name, expiresIn, deferred }, marks, issues, operations, record } = account
   const accepted = issues.find(issue => issue.word?.kind === 'accepted')
-  const isWithdrawn = operations.some(({ kind, result }) => kind === 'withdraw' && ['forgotten', 'unknown', 'store-down'].includes(result))
+  const isWithdrawn = operations.some(({ kind, result }) => kind === 'withdraw' && ['forgotten', 'unknown'].includes(result))
   if (!record) {
-    if (!accepted || isWithdrawn || isForgotten(run, accepted, run.plan.end)) return []
-    return [`request ${name} was accepted, and has no record`]
+    const isSent = account.request.hasKey && issues.some(({ word }) => word?.kind === 'results' && word.outcomes.includes('sent'))
+    return (accepted ?? isSent) && !isWithdrawn ? [`request ${name} was accepted, and has no record`] : []
   }
-  if (isUnfinished(record.state)) return isOrphaned || waitsForClock(run, account) ? [] : [`request ${name} is ${record.state} for ever`]
+  if (isUnfinished(record.state)) return waitsForClock(run, account) ? [] : [`request ${name} is ${record.state} for ever`]
   if (record.state === 'expired' && expiresIn === undefined) return [`request ${name} expired without a time to expire`]
   const nth = issues.findIndex(issue => issue.id === record.id)
   const since = issues[nth]?.at ?? 0
@@ -162,19 +173,19 @@ function judgeRecord(run: Run, account: Account): string[] {
       const isRepeated = issues.at(-1) !== last
       const isLate = entriesOf(run, marks[index] ?? '').some(isCarriedOutLate)
       const mayChange = outcome === 'unanswered' || isOfEarlierWay || isUnwritten || isRepeated || isLate || operations.some(({ result }) => result !== 'conflict')
-      if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent') && !(isOld && outcome === 'sent' && now === 'unanswered')) {
+      if (now !== outcome && !mayChange && !(record.state === 'sent' && outcome !== 'sent') && !(isOld && now === 'unanswered')) {
         problems.push(`request ${name} was told that item ${index} is ${outcome}, and its record says ${now}`)
       }
     }
   }
   const calls = callsOf(run, account)
   const isUncalled = deferred && accepted && calls.length === 0 && operations.length === 0 && !isNeverReady(run, account)
-  if (record.state === 'failed' && run.plan.store !== 'memory' && isUncalled) {
+  if (record.state === 'failed' && isUncalled) {
     const errors = record.results.map(result => result && !result.success ? result.error.code : 'none')
     problems.push(`request ${name} was accepted, and failed without a call: ${errors.join()}`)
   }
   const isRefused = calls.some(call => !isPostponed(account, call) && call.outcome !== 'sent') || isNeverReady(run, account)
-  const mustArrive = deferred && accepted && operations.length === 0 && expiresIn === undefined && run.plan.store !== 'memory'
+  const mustArrive = deferred && accepted && operations.length === 0 && expiresIn === undefined
   if (record.state === 'failed' && mustArrive && !isRefused) {
     problems.push(`request ${name} was accepted, and failed although nothing refused it for good`)
   }
@@ -271,7 +282,7 @@ function judgeRestrictions({ restrictions, calls, ledger, plan: { policy: { time
 /** No call is made for an expired message. */
 function judgeExpiry(run: Run, account: Account): string[] {
   const { request: { name, expiresIn, wishes }, issues, operations } = account
-  if (expiresIn === undefined || operations.length > 0 || hasWrongClock(run) || isSlowAtWriting(run)) return []
+  if (expiresIn === undefined || operations.length > 0 || hasWrongClock(run) || hasDiskFault(run)) return []
   // After a start or a reload, the time counts from when the relay is ready.
   if (issues.some(({ at }) => run.endings.some(ending => ending.at <= at && ending.at > at - 7_000))) return []
   const [first] = callsOf(run, account)
@@ -290,7 +301,7 @@ function judgeTime(run: Run, account: Account): string[] {
   const [first] = callsOf(run, account)
   if (!first || hasWrongClock(run)) return []
   // Messages that were in time for their turn, or were leaving when their relay ended, may finish in quiet hours.
-  const isHeldBack = isSlowAtWriting(run) || run.endings.length > 0
+  const isHeldBack = hasDiskFault(run) || run.endings.length > 0
     || run.plan.chats.some(({ calls }) => calls.some(call => call?.heldFor !== undefined))
   const due = Math.min(...issues.map(({ wall }) => wall)) + sendIn
   const isQuiet = quiet && !urgent && !isHeldBack && quietUntil(quiet, first.wall) !== undefined
@@ -370,12 +381,12 @@ export function watch(run: Run): string[] {
 
 /** A text that was leaving when its relay ended holds its queue until it has settled, has arrived, or gets another call. */
 function watchSettling(run: Run, account: Account): string[] {
-  const { acquisitions, endings, ledger, plan: { store, policy: { retries, timeout }, platform: { hasHistory, idempotentFor } } } = run
+  const { acquisitions, endings, ledger, plan: { policy: { retries, timeout }, platform: { hasHistory, idempotentFor } } } = run
   const { request: { name, items, expiresIn, wishes = {} }, issues, operations, marks } = account
   const isSimple = issues.length === 1 && operations.length === 0 && expiresIn === undefined && !wishes.route && wishes.digest === undefined
   const isText = items.every(({ type }) => type === 'text') && !marks.some(mark => isOneOfEquals(run, mark))
   const isAlone = callsOf(run, account).every(call => call.marks.every(mark => marks.includes(mark)))
-  const canTell = store !== 'memory' && hasHistory && idempotentFor === undefined && !hasWrongClock(run)
+  const canTell = hasHistory && idempotentFor === undefined && !hasWrongClock(run)
   if (!canTell || !mustBeKept(account.request) || !isForLater(account, true) || !isSimple || !isText || !isAlone) return []
   const calls = callsOf(run, account)
   return calls.slice(0, retries).flatMap((last, index) => {
@@ -404,25 +415,24 @@ function watchSettling(run: Run, account: Account): string[] {
   })
 }
 
-/** Only the owner of the database makes calls for messages that must outlive their process. */
-function watchOwners({ acquisitions, calls, plan: { store } }: Run, { request, marks }: Account): string[] {
-  if (store === 'memory') return []
+/** Only the process that has the folder makes calls, and only it makes calls for durable messages once another one has it. */
+function watchOwners({ acquisitions, calls }: Run, { request, marks }: Account): string[] {
   return calls.filter(call => call.marks.some(mark => marks.includes(mark))).flatMap(({ process, begunAt, marks }) => {
-    const own = acquisitions.findLast(acquisition => acquisition.process === process && acquisition.at <= begunAt)
-    if (!own) return [`a standby called for ${marks.join()}`]
-    const other = acquisitions.find(({ at, process: next, number }) => next !== process && number > own.number && at < begunAt)
-    return other && mustBeKept(request) ? [`${marks.join()} was called for by a relay that is no owner any more`] : []
+    const own = acquisitions.findLastIndex(each => each.process === process && (each.at < begunAt || (each.at === begunAt && each.isOpen)))
+    if (own < 0) return [`a standby called for ${marks.join()}`]
+    const isOver = acquisitions.slice(own).some(other => other.process !== process && other.isOpen && other.at < begunAt)
+    return mustBeKept(request) && (isOver || !acquisitions[own]?.isOpen) ? [`${marks.join()} was called for by a relay that does not have the folder`] : []
   })
 }
 
-function watchWithdrawn(run: Run, account: Account): string[] {
-  const withdrawn = account.operations.find(({ kind, result }) => kind === 'withdraw' && result === 'forgotten')
-  const isLater = (at: number): boolean => withdrawn !== undefined && at > withdrawn.at
-  const isAsked = account.issues.some(({ at }) => isLater(at))
-  return !isAsked && callsOf(run, account).some(({ begunAt }) => isLater(begunAt)) ? [`request ${account.request.name} left after it was withdrawn`] : []
+/** What was withdrawn does not leave. */
+function watchWithdrawn({ calls }: Run, { request, operations }: Account): string[] {
+  const withdrawn = operations.filter(({ kind, result }) => kind === 'withdraw' && result === 'forgotten')
+  const hasLeft = withdrawn.some(({ id, at }) => calls.some(({ name, begunAt }) => name.startsWith(id) && begunAt > at))
+  return hasLeft ? [`request ${request.name} left after it was withdrawn`] : []
 }
 
-/** A message leaves before another that was issued after its acceptance, if both needed only one call. */
+/** A message leaves before another that was issued later, if both needed only one call. */
 function watchOrder(run: Run): string[] {
   const ready = run.accounts.flatMap(account => {
     const calls = callsOf(run, account)
@@ -432,15 +442,13 @@ function watchOrder(run: Run): string[] {
     const { urgent, sendIn, digest, quiet, route } = account.request.wishes ?? {}
     if (sendIn !== undefined || route || (!urgent && (digest !== undefined || quiet))) return []
     if (!isSimple || !issue || calls.length > account.marks.length) return []
-    const isKept = mustBeKept(account.request)
-    const accepted = issue.word?.kind === 'accepted' ? issue.word.at : isKept ? Infinity : issue.at
-    return [{ account, first, issue, accepted }]
+    return [{ account, first, issue, accepted: issue.at }]
   })
   return ready.flatMap(before => ready.flatMap(after => (
     before.first.chat === after.first.chat && before.first.process === after.first.process
     && before.issue.process === after.issue.process && before.accepted < after.issue.at
     && after.first.begunAt < before.first.begunAt && !mayStepAside(run, before)
-      ? [`request ${before.account.request.name} was accepted before request ${after.account.request.name} was issued, and left after it`]
+      ? [`request ${before.account.request.name} was issued before request ${after.account.request.name}, and left after it`]
       : []
   )))
 }
@@ -498,10 +506,10 @@ function roundOf(run: Run, { request: { hasKey, event }, issues }: Account, nth:
     const { at, wall, word } = issue
     // The machine may have slept before the look-up, and its clock may have been set between the request and the start of its delivery.
     const isWrong = hasWrongClock(run)
-    // The journal may have been slow to look up the key.
-    const wait = word && (isWrong || isSlowAtWriting(run)) ? word.at - at : 0
+    // A relay that has just begun may have waited for its folder.
+    const wait = word && (isWrong || hasDiskFault(run)) ? word.at - at : 0
     const age = first ? Math.max(wall - first.wall, isWrong ? at - first.at : 0) + wait : 0
-    const isOver = first !== undefined && (isForgotten(run, first, at) || age >= (event?.lifetime ?? Infinity))
+    const isOver = first !== undefined && age >= (event?.lifetime ?? Infinity)
     if (hasKey && isOver) first = issue
   }
   return first?.at ?? 0
@@ -524,13 +532,6 @@ function retriedAt({ operations }: Account): number {
  */
 function isCarriedOutLate({ time, call }: Entry): boolean {
   return time - call.begunAt >= call.settle
-}
-
-/** Without a database, a restart forgets keys and records. */
-function isForgotten({ plan: { store }, endings }: Run, { process, at }: Issue, until: number): boolean {
-  return store === 'memory' && endings.some(ending => (
-    ending.process === process && ending.at >= at && ending.at < until && ending.kind !== 'reload'
-  ))
 }
 
 /**
@@ -595,9 +596,10 @@ function isForgottenByPlatform(run: Run, mark: string): boolean {
 function canTell(run: Run, account: Account, mark: string): boolean {
   const { request } = account
   const places = placesOf(account)
-  const { plan: { store, platform: { hasHistory, offset, accounts }, chats, moments } } = run
-  return store !== 'memory' && hasHistory && (request.hasBot || accounts.length === 1) && Math.abs(offset) < 5_000 && entriesOf(run, mark).length === 0 && !isOneOfEquals(run, mark)
-    && moments.every(({ what }) => ['kill', 'stop', 'reload', 'cut', 'database', 'mute'].includes(what.kind))
+  const { plan: { platform: { hasHistory, offset, accounts }, chats, moments } } = run
+  const isAlone = entriesOf(run, mark).length === 0 && !isOneOfEquals(run, mark)
+  return hasHistory && (request.hasBot || accounts.length === 1) && Math.abs(offset) < 5_000 && isAlone
+    && moments.every(({ what }) => isOfDisk(what) || ['kill', 'power', 'stop', 'reload', 'cut', 'mute'].includes(what.kind))
     && chats.every(({ before, questions }, chat) => !places.includes(chat) || (before > 500 && questions.every(question => !question)))
 }
 
@@ -621,16 +623,15 @@ function isLateEqual({ calls, ledger }: Run, mark: string): boolean {
 }
 
 /**
- * A restart without a database forgets all messages. A kill, or a new owner, forgets those without a key. A forgotten message may be taken
+ * A kill, or a new owner, forgets messages without a key. A forgotten message may be taken
  * for an equal one of the present process, and so may one that was refused without a known cause and shows too late.
  */
-function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledger, endings }: Run, mark: string): boolean {
+function isTakenForEqual({ accounts, acquisitions, calls, ledger, endings }: Run, mark: string): boolean {
   const isUnknown = ({ process, begunAt, marks }: Call): boolean => {
-    if (store === 'memory') return endings.some(ending => ending.process === process)
     const { request } = accounts.find(account => account.marks.some(mark => marks.includes(mark))) ?? {}
     const isLast = (at: number): boolean => at >= begunAt && at <= begunAt + 120_000
     return request !== undefined && !mustBeKept(request) && (
-      endings.some(ending => ending.process === process && ending.kind === 'kill' && isLast(ending.at))
+      endings.some(ending => ending.process === process && isSudden(ending) && isLast(ending.at))
       || acquisitions.some(({ at, process: owner }) => owner !== process && at <= begunAt + 120_000)
     )
   }
@@ -651,27 +652,24 @@ function isTakenForEqual({ plan: { store }, accounts, acquisitions, calls, ledge
   ))
 }
 
-/** A caller whose request waits for the database when the process ends may get no answer. */
-function isStoppedAtStatement(run: Run, process: ProcessClock): boolean {
-  return isSlowAtWriting(run) && run.endings.some(ending => ending.process === process)
+/** A caller whose request waits for a flush when the process ends may get no answer. */
+function isStoppedAtDisk(run: Run, process: ProcessClock): boolean {
+  return hasDiskFault(run) && run.endings.some(ending => ending.process === process)
 }
 
 /** A killed process gives no answer. Its callers learn that from the broken connection. */
 function isKilled({ endings }: Run, process: ProcessClock): boolean {
-  return endings.some(ending => ending.process === process && ending.kind === 'kill')
+  return endings.some(ending => ending.process === process && isSudden(ending))
 }
 
-/** The relay cancels the message. If it ends before the database is back, or another relay takes over, the next one sends the message. */
-function isCancelled(run: Run, account: Account, issue: Issue): boolean {
-  const { word, process, at } = issue
-  return word?.kind === 'failed' && word.code === 'store-down' && (isSuperseded(run, account, issue) || run.endings.some(ending => (
-    ending.process === process && ending.at >= at && ending.at <= word.at + 60_000
-  )))
+function isSudden({ kind }: Run['endings'][number]): boolean {
+  return kind === 'kill' || kind === 'power'
 }
 
-/** The end is written later, unless the relay ends or another takes over before that. The next relay then tells what it can. */
-function isNotWritten(run: Run, { at }: Issue): boolean {
-  return run.acquisitions.some(acquisition => acquisition.at >= at) && (isSlowAtWriting(run) || hasWrongClock(run))
+/** The end is flushed behind. After a power cut, or if it could not be written, the next relay tells what it can. */
+function isNotWritten({ losses, acquisitions, ...run }: Run, { at, word }: Issue): boolean {
+  const isLost = losses.some(loss => word && loss.since <= word.at && loss.at >= at)
+  return isLost || (hasDiskFault(run) && acquisitions.some(next => next.at >= at))
 }
 
 /**
@@ -679,13 +677,17 @@ function isNotWritten(run: Run, { at }: Issue): boolean {
  */
 function isSuperseded({ acquisitions }: Run, { request }: Account, { word, process }: Issue): boolean {
   if (!word || !mustBeKept(request)) return false
-  const own = acquisitions.findLast(each => each.process === process && each.at <= word.at)
-  return own !== undefined && acquisitions.some(other => other.process !== process && other.at <= word.at && other.number > own.number)
+  const own = acquisitions.findLastIndex(each => each.process === process && each.at <= word.at)
+  return own >= 0 && acquisitions.slice(own).some(other => other.process !== process && other.at <= word.at)
 }
 
-/** With a slow database, a message that was in time for its turn may leave a little later. */
-function isSlowAtWriting({ plan: { statements, moments } }: Run): boolean {
-  return statements.some(statement => statement) || moments.some(({ what }) => what.kind === 'database')
+/** With a disk that is full, slow or away, a message that was in time for its turn may leave a little later. */
+function hasDiskFault({ plan: { moments } }: Pick<Run, 'plan'>): boolean {
+  return moments.some(({ what }) => isOfDisk(what))
+}
+
+function isOfDisk({ kind }: Disturbance): boolean {
+  return kind === 'full' || kind === 'slow' || kind === 'unflushed' || kind === 'unusable'
 }
 
 /** Expiry is off by as much as the clock was set. */
@@ -697,7 +699,7 @@ function hasWrongClock({ plan: { moments } }: Run): boolean {
  * An unanswered deferred text keeps its place until it has settled, unless its bot is away then; other messages step aside. It stays
  * unanswered for longer only if the history does not answer or is empty, and for good unless the platform's clock is behind: then the next
  * message makes the history look as if it reached back. A message that was leaving when its relay ended or lost its data steps aside as
- * well. A message that the database stores after another relay took over gets its place later.
+ * well.
  */
 function mayStepAside(
   { acquisitions, endings, plan: { chats, moments, platform: { offset }, policy: { retries } } }: Run,
@@ -711,11 +713,11 @@ function mayStepAside(
   return (holds ? acquisitions : [...endings, ...acquisitions]).some(({ at }) => at >= issue.at && at <= until)
 }
 
-/** How often the retries may start over: they do so after a message had to wait for its bot or the database. */
+/** How often the retries may start over: they do so after a message had to wait for its bot or the disk. */
 function waitsOf(run: Run, account: Account, unsent: number): number {
   // And after another plugin of the bot held the message.
   const held = run.plan.chats[account.request.chat]?.calls.filter(call => call?.heldFor !== undefined).length ?? 0
-  return isForLater(account) ? unsent + held + timesAway(run, account) + (isSlowAtWriting(run) || hasWrongClock(run) ? 2 : 0) : 0
+  return isForLater(account) ? unsent + held + timesAway(run, account) + (hasDiskFault(run) || hasWrongClock(run) ? 2 : 0) : 0
 }
 
 /** How often the bot of a request was disconnected. */
@@ -761,7 +763,9 @@ function isAnsweredElsewhere(queue: readonly Call[], { marks }: Call, { begunAt 
   ))
 }
 
-/** The relay was ended at once and gave up its call. */
-function isEnded({ endings }: Run, before: Call, call: Call): boolean {
-  return endings.some(({ process, at }) => process === call.process && at <= call.begunAt && at >= before.begunAt - 5_000)
+/** The relay was ended at once, or had to open its file again, and gave up its call. */
+function isEnded({ endings, acquisitions }: Run, before: Call, call: Call): boolean {
+  return [...endings, ...acquisitions].some(({ process, at }) => (
+    process === call.process && at <= call.begunAt && at >= before.begunAt - 5_000
+  ))
 }

@@ -1,6 +1,5 @@
 import type { Quiet, Target } from '../../src/message/model'
 import { Random } from '../faults/random'
-import type { StatementFault } from './journal'
 import type { CallFault, HistoryFault, PlatformOptions, Trouble } from './platform'
 
 export interface PlannedItem {
@@ -24,7 +23,7 @@ export interface PlannedRequest {
   items: readonly PlannedItem[]
   hasKey: boolean
   event?: { lifetime?: number }
-  deferred?: { wait: number, inMemory?: number }
+  deferred?: { wait: number }
   expiresIn?: number
   /** When the caller disconnects. */
   leaveAfter?: number
@@ -62,17 +61,22 @@ export type Disturbance
     | { kind: 'trouble', sid: string, what: Trouble, ms: number }
     | { kind: 'clock', host: number, by: number }
     | { kind: 'freeze', host: number, ms: number, isAsleep: boolean }
-    | { kind: 'database', ms: number }
-    /** The process is killed and started again. */
-    | { kind: 'kill', host: number, away: number }
+    /** The disk of the folder is full, or each flush takes so long. */
+    | { kind: 'full', ms: number, hasReserve: boolean }
+    | { kind: 'slow', ms: number, takes: number }
+    /** The next flush fails. */
+    | { kind: 'unflushed' }
+    | { kind: 'unusable', ms: number }
+    /** The process is killed, or loses its power, and is started again. */
+    | { kind: 'kill' | 'power', host: number, away: number }
     /** The process is stopped and started again. */
     | { kind: 'stop', host: number, away: number }
     /** The plugin is loaded again in the same process: at once, or after the old instance has finished. */
     | { kind: 'reload', host: number, isAtOnce: boolean }
 
-/** When something happens: at a time, or a while after the n-th call or statement. */
+/** When something happens: at a time, or a while after the n-th call or commit. */
 export interface Moment {
-  on: 'time' | 'call' | 'statement'
+  on: 'time' | 'call' | 'commit'
   nth: number
   after: number
   what: Disturbance
@@ -90,9 +94,7 @@ export interface PlannedChat {
 /** A schedule of requests and faults. The seed determines all of it. Times are in milliseconds. */
 export interface Plan {
   seed: number
-  /** Memory, a database of one process, or a database server. */
-  store: 'memory' | 'file' | 'server'
-  /** How many relays share the database. */
+  /** How many machines share the folder: one works it, the other stands by. */
   hosts: number
   /** Whether the only faults are closed chats and kills. Then every accepted message arrives once, and in order. */
   isHeld?: true
@@ -102,7 +104,8 @@ export interface Plan {
   chats: readonly PlannedChat[]
   requests: readonly PlannedRequest[]
   operations: readonly PlannedOperation[]
-  statements: readonly (StatementFault | undefined)[]
+  /** How long flushes take without a fault, at most. */
+  flushTakes: number
   moments: readonly Moment[]
   /** After this time, no faults occur. */
   faultsEnd: number
@@ -113,13 +116,11 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** How long the relay waits for the database, in milliseconds. */
-export const statementTimeout = 8_000
 /** How long the platform may carry out a call with a file, a video or a link, in milliseconds. */
 export const mediaSettle = 10 * minute
 
 /** The families of faults. A plan has some of them and is free of the others. */
-const families = ['calls', 'slow', 'late', 'history', 'statements', 'database', 'connection', 'restart', 'chatter', 'clock', 'freeze', 'end', 'reload'] as const
+const families = ['calls', 'slow', 'late', 'history', 'disk', 'connection', 'restart', 'chatter', 'clock', 'freeze', 'end', 'reload'] as const
 type Families = Record<typeof families[number], boolean>
 
 export function createPlan(seed: number): Plan {
@@ -127,8 +128,7 @@ export function createPlan(seed: number): Plan {
   const random = new Random(seed)
   const has = Object.fromEntries(families.map(name => [name, random.chance(name === 'late' || name === 'clock' ? 0.12 : 0.4)])) as Families
   const isFlow = seed >= flowSeeds
-  const store = random.weighted<Plan['store']>([[isFlow ? 0 : 2, 'memory'], [4, 'file'], [4, 'server']])
-  const hosts = store === 'server' && random.chance(0.6) ? 2 : 1
+  const hosts = random.chance(0.15) ? 2 : 1
   const accounts = random.chance(0.75) ? ['onebot:1'] : ['onebot:1', 'onebot:2']
   const timeout = random.pick([5, 15, 30]) * second
   const interval = random.pick([0, 0, 1000, 3000])
@@ -144,7 +144,7 @@ export function createPlan(seed: number): Plan {
     calls: has.calls || has.slow || has.late ? faultsOf(random, 24, () => callFault(random, has, timeout)) : [],
     questions: has.history ? faultsOf(random, 30, () => historyFault(random)) : [],
   }))
-  const planned = createRequests(random, { store, hosts, chats: chats.length, until: faultsEnd, most: isFlow ? 24 : 12 })
+  const planned = createRequests(random, { hosts, chats: chats.length, until: faultsEnd, most: isFlow ? 24 : 12 })
   const requests = isFlow ? withWishes(new Random(seed + 800_000_011), planned, chats.length) : planned
   // These numbers have their own seeds, so that the rest of a schedule does not depend on them.
   const kinds = new Random(seed + 700_000_001)
@@ -152,7 +152,7 @@ export function createPlan(seed: number): Plan {
   const isLimited = kinds.chance(kind === 'usual' ? 0.15 : 0.5)
   const closures = createClosures(new Random(seed + 500_000_009), { accounts, chats: chats.length, faultsEnd })
   return {
-    seed, store, hosts, policy, requests, faultsEnd,
+    seed, hosts, policy, requests, faultsEnd,
     chats: isLimited ? chats.map(chat => ({ ...chat, calls: withLimits(kinds, chat.calls) })) : chats,
     queues: {
       interval, accountInterval: seed >= pacedSeeds ? 500 : 0, capacity: random.pick([2, 20, 20, 20]),
@@ -166,9 +166,9 @@ export function createPlan(seed: number): Plan {
     operations: requests.filter(() => random.chance(0.15)).map(({ name, at }) => ({
       at: at + random.between(0, 2 * minute), kind: random.chance(0.5) ? 'retry' : 'withdraw', request: name,
     })),
-    statements: has.statements && store !== 'memory' ? faultsOf(random, 80, () => statementFault(random)) : [],
+    flushTakes: random.pick([0, 3, 300]),
     moments: [
-      ...createMoments(random, has, { store, hosts, accounts, chats: chats.length, faultsEnd }),
+      ...createMoments(random, has, { hosts, accounts, chats: chats.length, faultsEnd }),
       ...hosts > 1 ? createTakeOver(random) : [],
       ...closures,
     ],
@@ -221,7 +221,6 @@ export const heldSeeds = 1_000_000_000
 /** A hundred messages are accepted while their account is logged out or their chats are muted. Meanwhile the relay is killed. */
 export function createHeldPlan(seed: number): Plan {
   const random = new Random(seed)
-  const store = random.pick<Plan['store']>(['file', 'server'])
   const sid = 'onebot:1'
   const faultsEnd = random.pick([1, 3, 6]) * minute
   const chats = ['1', '2'].map((id): PlannedChat => ({ sid, target: { kind: 'group', id }, before: 700, calls: [], questions: [] }))
@@ -229,16 +228,16 @@ export function createHeldPlan(seed: number): Plan {
   const closed: Disturbance[] = isMuted
     ? chats.map((_, chat) => ({ kind: 'mute', chat, ms: faultsEnd, isReported: random.chance(0.5), isLifted: random.chance(0.5) }))
     : [{ kind: 'trouble', sid, what: random.pick(['logged-out', 'unknown-login']), ms: faultsEnd }]
-  const hosts = store === 'server' && random.chance(0.5) ? 2 : 1
+  const hosts = random.chance(0.3) ? 2 : 1
   const interval = random.pick([0, 1000])
   const kill = (): Moment => ({
-    on: random.pick(['time', 'statement']), nth: random.between(20, 400), after: random.between(0, faultsEnd / 2),
-    what: { kind: 'kill', host: 0, away: random.between(10, 10_000) },
+    on: random.pick(['time', 'commit']), nth: random.between(20, 400), after: random.between(0, faultsEnd / 2),
+    what: { kind: random.pick(['kill', 'power']), host: 0, away: random.between(10, 10_000) },
   })
   const retries = random.between(1, 3)
   const retriesUnanswered = random.chance(0.5)
   return {
-    seed, store, hosts, isHeld: true, chats, faultsEnd,
+    seed, hosts, isHeld: true, chats, faultsEnd,
     policy: { timeout: 15 * second, retries, retryUnanswered: {}, settleTime: 30 * second },
     queues: { interval, accountInterval: 0, capacity: 200, pauseAfter: 1000, pauseFor: minute },
     platform: {
@@ -250,7 +249,7 @@ export function createHeldPlan(seed: number): Plan {
       hasBot: true, mode: 'single', items: [{ type: 'text', look: `text ${name}`, isLink: false }], hasKey: random.chance(0.5),
       deferred: { wait: 0 }, repeats: [1000, 1000],
     })),
-    operations: [], statements: [],
+    operations: [], flushTakes: random.pick([0, 3, 300]),
     moments: [
       ...closed.map((what): Moment => ({ on: 'time', nth: 0, after: random.between(0, second), what })),
       kill(), ...random.chance(0.3) ? [kill()] : [],
@@ -259,7 +258,7 @@ export function createHeldPlan(seed: number): Plan {
   }
 }
 
-/** Faults for some of the first calls, questions or statements. */
+/** Faults for some of the first calls or questions. */
 function faultsOf<T>(random: Random, count: number, create: () => T): (T | undefined)[] {
   const share = random.next() * 0.7
   return Array.from({ length: count }, () => random.chance(share) ? create() : undefined)
@@ -267,7 +266,7 @@ function faultsOf<T>(random: Random, count: number, create: () => T): (T | undef
 
 function createRequests(
   random: Random,
-  { store, hosts, chats, until, most }: { store: Plan['store'], hosts: number, chats: number, until: number, most: number },
+  { hosts, chats, until, most }: { hosts: number, chats: number, until: number, most: number },
 ): PlannedRequest[] {
   const areLinks = random.chance(0.5)
   const createItem = (mode: PlannedRequest['mode']): PlannedItem => {
@@ -291,10 +290,7 @@ function createRequests(
       items: Array.from({ length: mode === 'single' ? 1 : random.between(1, 4) }, () => createItem(mode)),
       ...hasKey && random.chance(0.25) && { event: random.chance(0.5) ? {} : { lifetime: random.between(10, 200) * second } },
       ...isDeferred && {
-        deferred: {
-          wait: random.chance(0.25) ? random.between(1, 20) * second : 0,
-          ...(store === 'memory' || random.chance(0.2)) && { inMemory: random.pick([0, 10 * second]) },
-        },
+        deferred: { wait: random.chance(0.25) ? random.between(1, 20) * second : 0 },
       },
       ...random.chance(0.15) && { expiresIn: random.between(1, 90) * second },
       ...!isDeferred && random.chance(0.06) && { leaveAfter: random.between(0, 20) * second },
@@ -341,17 +337,6 @@ function historyFault(random: Random): HistoryFault {
     answer: random.weighted([[4, 'page'], [1, 'refused'], [2, 'unanswered'], [2, 'none'], [1, 'unreadable']]),
     answerAfter, readAfter: random.between(0, answerAfter),
   }
-}
-
-function statementFault(random: Random): StatementFault {
-  const [soon, late] = [random.between(1, 200), random.between(200, statementTimeout)]
-  const answerAfter = random.weighted([[2, soon], [2, late], [0.5, statementTimeout]])
-  return random.weighted<StatementFault>([
-    [2, { answerAfter, isLost: true }],
-    [3, { carriedAfter: random.between(0, answerAfter), answerAfter, isLost: true }],
-    [2, { carriedAfter: answerAfter + random.between(1, 40_000), answerAfter, isLost: true }],
-    [3, { carriedAfter: random.between(0, answerAfter), answerAfter, isLost: false }],
-  ])
 }
 
 /** Adds times and ways. Most messages are texts. Those to one chat share its digest and quiet hours. */
@@ -405,14 +390,14 @@ function createClosures(
 /** Freezes the owner in the middle of a send, long enough for the other relay to take over. */
 function createTakeOver(random: Random): Moment[] {
   return Array.from({ length: random.pick([0, 1, 2]) }, (): Moment => ({
-    on: random.chance(0.7) ? 'statement' : 'call', nth: random.between(3, 60), after: random.between(0, 15),
+    on: random.chance(0.7) ? 'commit' : 'call', nth: random.between(3, 40), after: random.between(0, 15),
     what: { kind: 'freeze', host: 0, ms: random.pick([20, 100]) * second, isAsleep: random.chance(0.3) },
   }))
 }
 
 function createMoments(
   random: Random, has: Families,
-  { store, hosts, accounts, chats, faultsEnd }: Pick<Plan, 'store' | 'hosts' | 'faultsEnd'> & { accounts: readonly string[], chats: number },
+  { hosts, accounts, chats, faultsEnd }: Pick<Plan, 'hosts' | 'faultsEnd'> & { accounts: readonly string[], chats: number },
 ): Moment[] {
   const weighted: [number, () => Disturbance][] = []
   const host = (): number => random.chance(0.7) ? 0 : random.between(0, hosts - 1)
@@ -424,12 +409,18 @@ function createMoments(
   if (has.freeze) {
     weighted.push([3, () => ({ kind: 'freeze', host: host(), ms: random.pick([3, 9, 20, 100]) * second, isAsleep: random.chance(0.5) })])
   }
-  if (has.database && store !== 'memory') weighted.push([3, () => ({ kind: 'database', ms: random.pick([2, 10, 40]) * second })])
-  if (has.end) weighted.push([4, () => ({ kind: 'kill', host: host(), away: away() })], [2, () => ({ kind: 'stop', host: host(), away: away() })])
+  if (has.disk) {
+    const ms = (): number => random.pick([0.5, 2, 10, 40]) * second
+    weighted.push(
+      [2, () => ({ kind: 'full', ms: ms(), hasReserve: random.chance(0.5) })], [2, () => ({ kind: 'slow', ms: ms(), takes: random.pick([0.1, 1, 5]) * second })],
+      [1, () => ({ kind: 'unflushed' })], [1, () => ({ kind: 'unusable', ms: ms() })],
+    )
+  }
+  if (has.end) weighted.push([5, () => ({ kind: random.pick(['kill', 'power', 'power']), host: host(), away: away() })], [2, () => ({ kind: 'stop', host: host(), away: away() })])
   if (has.reload) weighted.push([3, () => ({ kind: 'reload', host: host(), isAtOnce: random.chance(0.5) })])
   if (weighted.length === 0) return []
   return Array.from({ length: random.between(0, 5) }, (): Moment => {
-    const on = random.weighted<Moment['on']>([[1, 'time'], [4, 'call'], [store === 'memory' ? 0 : 3, 'statement']])
+    const on = random.weighted<Moment['on']>([[1, 'time'], [4, 'call'], [3, 'commit']])
     return {
       on,
       nth: random.between(1, on === 'call' ? 12 : 40),

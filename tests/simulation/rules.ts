@@ -15,84 +15,65 @@ interface Rule {
 
 export const rules: readonly Rule[] = [
   {
-    number: 1, off: 'a delivery leaves before its acceptance is saved',
-    patches: [{ file: 'queues.ts', find: 'isSaved: !isDurable', replace: 'isSaved: true' }],
-  },
-  {
-    number: 2, off: 'an insert without an answer is not cancelled',
-    patches: [{ file: 'deliveries.ts', find: 'await this.untilWritten(() => this.options.journal.cancel(id))', replace: 'await Promise.resolve()' }],
-  },
-  {
-    number: 2, off: 'a late insert replaces a tombstone',
-    patches: [{ file: 'journal.ts', find: `if (present && !present.delivery) throw new Error('it was cancelled')`, replace: '' }, {
-      file: 'journal.ts', find: '      if (present) return\n', replace: '      if (present?.delivery) return\n',
-    }],
-  },
-  {
-    number: 3, off: 'a standby answers a key with an outcome',
-    patches: [{ file: 'relay.ts', find: 'if (hasKey) throw', replace: 'if (!hasKey) throw' }],
-  },
-  {
-    number: 4, off: 'an older write replaces a newer one',
-    patches: [{ file: 'journal.ts', find: 'if (row.version > version) return', replace: '' }],
-  },
-  {
-    number: 5, off: 'writes are not conditional on the number of the owner',
-    patches: [{ file: 'journal.ts', find: '      if (row.owner > owner) throw new NotOwner()\n      if (row.version', replace: '      if (row.version' }],
-  },
-  {
-    number: 5, off: 'rows that came late are not adopted',
-    patches: [{ file: 'term.ts', find: 'this.goOn(await journal.adopt(this.owner, clock.wall() - day))', replace: '' }],
-  },
-  {
-    number: 6, off: 'calls are made when the ownership may be lost',
-    patches: [{ file: 'deliveries.ts', find: '!isDurable || this.options.ownership.isFresh()', replace: '!isDurable || true' }, {
-      file: 'relay.ts', find: 'await aborted(ownership.lost, close)', replace: 'await aborted(close)',
-    }],
-  },
-  {
-    number: 7, off: 'a caller is answered before its message is saved',
-    patches: [{ file: 'intake.ts', find: 'await deliveries.insert(active)', replace: 'void deliveries.insert(active).catch(() => undefined)' }],
-  },
-  {
-    number: 7, off: 'a relay that may have lost the database tells what it knew last',
-    patches: [{ file: 'deliveries.ts', find: 'await this.writeEnd(active, results) || this.mayCall(active)', replace: 'await this.writeEnd(active, results) || true' }],
-    from: 40_072_200,
-  },
-  {
-    number: 8, off: 'a failure is told as it is while an earlier call is open',
+    number: 1, off: 'a delivery joins its queue once its row is flushed',
     patches: [{
-      file: 'attempt.ts', find: `throw failure?.outcome === 'unanswered' ? failure : new SendError('unanswered', undefined, { cause: failure })`,
+      file: 'accept/intake.ts', find: 'queues.enter(entry, isLater ?',
+      replace: 'void (entry.hasRow ? this.context.store.flushed().catch(() => undefined) : Promise.resolve()).then(() => queues.enter(entry, isLater ?',
+    }, { file: 'accept/intake.ts', find: 'patience: expiresIn })\n    return entry', replace: 'patience: expiresIn }))\n    return entry' }],
+  },
+  {
+    number: 1, off: 'a durable message leaves before its row is flushed',
+    patches: [{ file: 'delivery/deliveries.ts', find: 'if (isDurable(entry.delivery)) await this.options.store.flushed()', replace: '' }],
+  },
+  {
+    number: 2, off: 'a message is told to be accepted before its row is flushed',
+    patches: [{ file: 'accept/intake.ts', find: 'await store.flushed().catch', replace: 'await Promise.resolve().catch' }],
+  },
+  {
+    number: 2, off: 'a withdrawal is answered before it is flushed',
+    patches: [{ file: 'relay/core.ts', find: '    await store.flushed()\n', replace: '' }],
+  },
+  {
+    number: 3, off: 'a call is not written before it leaves',
+    patches: [{
+      file: 'delivery/deliveries.ts', find: 'this.step(entry, leave(entry.delivery, results, leaving))',
+      replace: 'this.change(entry.delivery, leave(entry.delivery, results, leaving))',
+    }],
+  },
+  {
+    number: 4, off: 'a relay does not ask for its lock, and shares the file with the one that took it',
+    patches: [{ file: 'support/store.ts', find: 'if (!this.failure && this.folder.holder !== this.storage) this.end(lost())', replace: '' }],
+  },
+  {
+    number: 5, off: 'a failure is told as it is while an earlier call is open',
+    patches: [{
+      file: 'send/attempt.ts', find: `throw failure?.outcome === 'unanswered' ? failure : new SendError('unanswered', undefined, { cause: failure })`,
       replace: `throw failure ?? new SendError('unanswered')`,
     }],
   },
   {
-    number: 9, off: 'a deferred delivery that is absent once it has settled stays unanswered',
-    patches: [{ file: 'recheck.ts', find: 'calls > policy.retries', replace: 'calls >= 0' }],
+    number: 5, off: 'a refusal without a known cause is believed at once',
+    patches: [{ file: 'send/attempt.ts', find: 'if (this.isDoubtful) return this.verify(failure)', replace: '' }],
   },
   {
-    number: 9, off: 'a text that was leaving when its relay ended does not hold its queue',
-    patches: [{ file: 'attempt.ts', find: `kind === 'text' && !this.isLast ?`, replace: `kind === 'text' && !this.isLast && !this.sending.earlier ?` }],
+    number: 6, off: 'a deferred delivery that is absent once it has settled stays unanswered',
+    patches: [{ file: 'look-up/recheck.ts', find: 'calls > policy.retries', replace: 'calls >= 0' }],
   },
   {
-    number: 10, off: 'one entry is enough for several equal messages',
-    patches: [{ file: 'claims.ts', find: 'within.size >= this.open(chat, call.likeness).length', replace: 'within.size > 0' }],
+    number: 6, off: 'a text that was leaving when its relay ended does not hold its queue',
+    patches: [{ file: 'send/attempt.ts', find: `kind === 'text' && !this.isLast ?`, replace: `kind === 'text' && !this.isLast && !this.sending.earlier ?` }],
   },
   {
-    number: 11, off: 'an equal entry before the window counts for nothing',
-    patches: [{ file: 'claims.ts', find: 'page.oldest < start && free.length === 0', replace: 'page.oldest < start' }],
+    number: 7, off: 'one entry is enough for several equal messages',
+    patches: [{ file: 'look-up/claims.ts', find: 'within.size >= this.open(chat, call.likeness).length', replace: 'within.size > 0' }],
   },
   {
-    number: 12, off: 'the start does not load what ended unanswered',
-    patches: [
-      { file: 'term.ts', find: 'options.clock.wall() - day', replace: 'Infinity' },
-      { file: 'term.ts', find: 'this.owner, clock.wall() - day', replace: 'this.owner, Infinity' },
-    ],
-    from: 12_201,
+    number: 8, off: 'an equal entry before the window counts for nothing',
+    patches: [{ file: 'look-up/claims.ts', find: 'page.oldest < start && free.length === 0', replace: 'page.oldest < start' }],
   },
   {
-    number: 13, off: 'a refusal without a known cause is believed at once',
-    patches: [{ file: 'attempt.ts', find: 'if (this.isDoubtful) return this.verify(failure)', replace: '' }],
+    number: 9, off: 'the start does not load what ended unanswered',
+    patches: [{ file: 'relay/core.ts', find: 'table.left(clock.wall() - day)', replace: 'table.left(Infinity)' }],
   },
 ]
 

@@ -1,13 +1,14 @@
 import { RelayError, type Outcome } from '../../src/errors'
-import { onAbort } from '../../src/lib/async'
 import type { Address, Item, MessageRequest } from '../../src/message/model'
 import type { LoadedItem } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery/delivery'
-import { RowOwner, type Ownership } from '../../src/relay/owner'
-import { Relay, Shared, type Submission, type Submitted } from '../../src/relay/relay'
+import { Memory } from '../../src/relay/core'
+import type { Submission, Submitted } from '../../src/relay/options'
+import { Relay } from '../../src/relay/relay'
+import type { Storage } from '../../src/relay/store/store'
 import { Random } from '../faults/random'
+import { TestFolder, TestStorage } from '../support/store'
 import { Machine, ProcessClock, RelayClock, Timeline } from './clock'
-import { copy, Database, SimulatedJournal } from './journal'
 import { mediaSettle, type Disturbance, type Moment, type Plan, type PlannedItem, type PlannedOperation, type PlannedRequest, type PlannedWishes } from './plan'
 import { chatName, markSign, Platform, type Call, type Entry, type Question } from './platform'
 
@@ -37,20 +38,24 @@ export interface Account {
   readonly issues: Issue[]
   /** The retries and withdrawals of an operator. */
   readonly operations: { at: number, id: string, kind: PlannedOperation['kind'], result: string }[]
-  /** Whether no relay knows the delivery before the next start. */
-  isOrphaned?: boolean
   /** The last state of the record. */
   record?: Delivery | undefined
   /** The record of the digest that contained the message. */
   digest?: Delivery
 }
 
-/** A relay has become the owner of the database. */
+/** A process has got the folder. */
 export interface Acquisition {
   readonly at: number
   readonly process: ProcessClock
-  /** The number of the owner, which only grows. */
-  readonly number: number
+  /** Whether it could open the file. */
+  readonly isOpen: boolean
+}
+
+/** What was committed since a time is lost, because it was not flushed. */
+export interface Loss {
+  readonly at: number
+  readonly since: number
 }
 
 /** The result of a plan. */
@@ -63,7 +68,8 @@ export interface Run {
   /** When the platform told that a chat was open again, in a report or an answer. */
   readonly openings: readonly { chat: string, at: number }[]
   readonly acquisitions: readonly Acquisition[]
-  /** When processes were killed, stopped or reloaded. */
+  readonly losses: readonly Loss[]
+  /** When processes were killed, lost their power, were stopped or reloaded. */
   readonly endings: readonly { at: number, process: ProcessClock, kind: string }[]
   /** When accounts became restricted, also by the clock of their relay. */
   readonly restrictions: readonly { at: number, process: ProcessClock, sid: string, since: number }[]
@@ -77,8 +83,6 @@ export interface Run {
 interface Instance {
   readonly relay: Relay
   readonly clock: RelayClock
-  /** Resolves when the relay before has ended. */
-  readonly last: Promise<void>
   isStopping: boolean
   /** The number of callers that wait for an answer. */
   callers: number
@@ -86,10 +90,9 @@ interface Instance {
 
 interface Process {
   readonly clock: ProcessClock
-  readonly shared: Shared
+  readonly memory: Memory
+  readonly storage: TestStorage
   instance: Instance
-  /** Resolves when the relay before a reload has ended. The next one then opens the data store, as in the plugin. */
-  last: Promise<void>
 }
 
 /** How long a stop waits for callers, and how long it may take altogether, in milliseconds. */
@@ -97,53 +100,12 @@ const grace = 4_000
 export const longestStop = 8_000
 /** After this time, a finished relay must have left nothing behind, in milliseconds. */
 const settled = 500
-/** How long the last write may take, for a caller whose statement was answered after the stop, in milliseconds. */
-const lastWrite = 300
-/** When the final look-up happens, before the end, in milliseconds. */
+/** How long before the end the records are read, in milliseconds. */
 const lastLook = 120_000
+/** How often a schedule without further faults looks whether there is anything left to do, in milliseconds. */
+const quietInterval = 30_000
 
-/** The lock file of a database of one process. The next process gets it as soon as the holder is gone. */
-class LockFile {
-  private holder: ProcessClock | undefined
-  private number = 0
-  private readonly waiting: (() => void)[] = []
-
-  ownership(process: ProcessClock): Ownership {
-    const lost = new AbortController().signal
-    let isMine = false
-    return {
-      lost, active: undefined, failure: undefined,
-      isFresh: () => this.holder === process,
-      acquire: stop => new Promise((resolve, reject) => {
-        const take = (): void => {
-          if (stop.aborted || !process.isAlive) return
-          if (this.holder && !isMine) {
-            this.waiting.push(take)
-            return
-          }
-          this.holder = process
-          isMine = true
-          unwatch()
-          resolve(++this.number)
-        }
-        const unwatch = onAbort(stop, () => reject(new Error('stopped')))
-        take()
-      }),
-      release: () => {
-        if (isMine) this.free(process)
-        isMine = false
-        return Promise.resolve()
-      },
-    }
-  }
-
-  /** The holder has released the lock, or is gone. */
-  free(process: ProcessClock): void {
-    if (this.holder !== process) return
-    this.holder = undefined
-    this.waiting.splice(0).forEach(take => take())
-  }
-}
+type Disk = Pick<TestStorage, 'isFull' | 'hasReserve' | 'flushTakes' | 'isFlushFailing' | 'failure'>
 
 /** Executes a plan in simulated time. */
 export async function runPlan(plan: Plan, isTraced = false): Promise<Run> {
@@ -166,6 +128,7 @@ export async function runPlan(plan: Plan, isTraced = false): Promise<Run> {
 class World implements Run {
   readonly accounts: Account[]
   readonly acquisitions: Acquisition[] = []
+  readonly losses: Loss[] = []
   readonly endings: Run['endings'][number][] = []
   readonly restrictions: Run['restrictions'][number][] = []
   readonly problems: string[] = []
@@ -174,14 +137,18 @@ class World implements Run {
   private readonly random: Random
   private readonly machines: Machine[]
   private readonly processes: (Process | undefined)[] = []
-  private readonly lock = new LockFile()
-  private readonly database: Database
+  private readonly folder: TestFolder
   private readonly platform: Platform
   private readonly files = new Map<string, { data: Buffer, name: string }>()
   private readonly moments: Moment[]
   private callCount = 0
-  private statements = 0
+  /** When each commit was made. */
+  private readonly commits: number[] = []
+  /** The present faults of the disk. */
+  private readonly disk: Disk
   private ids = 0
+  /** When the schedule is over. */
+  private end: number
 
   constructor(readonly plan: Plan, private readonly isTraced: boolean) {
     const { timeline } = this
@@ -191,10 +158,13 @@ class World implements Run {
       request, marks: request.items.map((_, index) => `${request.name}.${index}`), issues: [], operations: [],
     }))
     this.moments = [...plan.moments]
-    this.database = new Database(timeline, this.random, () => {
-      this.count('statement', ++this.statements)
-      return timeline.now < plan.faultsEnd ? plan.statements[this.statements - 1] : undefined
-    }, what => this.note(what))
+    this.end = plan.end
+    this.disk = this.soundDisk()
+    this.folder = new TestFolder({
+      isShared: plan.hosts > 1,
+      committed: end => this.onCommit(end),
+      keeps: (flushed, end) => this.lose(flushed, end),
+    })
     const faultsOf = new Map(plan.chats.map(({ sid, target, calls, questions }) => [chatName(sid, target), { calls, questions }]))
     this.platform = new Platform(
       timeline, this.random, plan.platform,
@@ -233,11 +203,32 @@ class World implements Run {
     for (const operation of plan.operations) timeline.at(operation.at, () => this.operate(operation))
     for (const { on, after, what } of this.moments) if (on === 'time') timeline.at(after, () => this.disturb(what))
     timeline.at(plan.faultsEnd, () => this.note('from here on nothing goes wrong'))
-    timeline.at(plan.end - lastLook, () => this.readRecords())
-    await timeline.run(plan.end)
+    timeline.at(plan.faultsEnd + quietInterval, () => this.look())
+    await timeline.run(plan.end, () => timeline.now >= this.end)
     for (const error of timeline.thrown) this.complain(`a callback threw ${error instanceof Error ? error.stack ?? '' : String(error)}`)
     for (let host = 0; host < plan.hosts; host++) this.stop(host, undefined)
-    await timeline.run(plan.end + 3 * longestStop)
+    await timeline.run(timeline.now + 3 * longestStop)
+  }
+
+  /** Reads the records shortly before the end, or as soon as nothing is left to do. */
+  private look(): void {
+    const { timeline: { now }, plan } = this
+    if (this.isQuiet() || now >= plan.end - lastLook) {
+      this.end = Math.min(now + lastLook, plan.end)
+      this.readRecords()
+    } else {
+      this.timeline.at(Math.min(now + quietInterval, plan.end - lastLook), () => this.look())
+    }
+  }
+
+  private isQuiet(): boolean {
+    const { timeline: { now }, plan: { operations }, folder, accounts } = this
+    const isAnswered = accounts.every(account => {
+      const last = account.issues.at(-1)
+      return last && (last.word ?? !last.process.isAlive) && this.repeatOf(account, account.issues.length - 1) === undefined
+    })
+    const left = folder.connection.value(`SELECT count(*) FROM deliveries WHERE state IN ('queued', 'sending', 'unanswered')`)
+    return isAnswered && operations.every(({ at }) => at < now - quietInterval) && left === 0 && this.processes.every(process => process)
   }
 
   private note(what: string): void {
@@ -249,20 +240,20 @@ class World implements Run {
     const machine = this.machines[host]
     if (!machine) return
     const clock = new ProcessClock(this.timeline, machine)
-    const shared = new Shared(clock)
-    const last = Promise.resolve()
-    this.processes[host] = { clock, shared, last, instance: this.createInstance(clock, shared, host, last) }
+    const memory = new Memory(clock)
+    const storage = Object.assign(new TestStorage(clock, this.folder, `host ${host}`), this.disk)
+    this.processes[host] = { clock, memory, storage, instance: this.createInstance(clock, memory, storage, host) }
     this.note(`relay ${host} is started`)
   }
 
-  private createInstance(clock: ProcessClock, shared: Shared, host: number, last: Promise<void>): Instance {
+  private createInstance(clock: ProcessClock, memory: Memory, storage: TestStorage, host: number, last?: Promise<void>): Instance {
     const { plan, files } = this
     const own = new RelayClock(clock)
     const log = (...texts: unknown[]): void => {
       this.note(`relay ${host} logs ${texts.map(String).join(' ')}`)
       this.lookForRestrictions()
     }
-    const relay = new Relay(shared, {
+    const relay = new Relay(memory, {
       clock: own,
       port: this.platform.port(clock),
       policy: plan.policy,
@@ -287,42 +278,44 @@ class World implements Run {
       recordContent: 'preview',
       longText: '',
       retention: 30 * 24 * 60 * 60 * 1000,
+      recordLimit: 100_000,
       enter: () => instance.isStopping ? undefined : () => undefined,
-    })
-    const stored = new SimulatedJournal(this.database, clock)
-    const journal = plan.store === 'memory' ? shared.journal : stored
-    const ownership = plan.store === 'server' ? new RowOwner(stored, own, `relay ${host}`) : this.lock.ownership(clock)
-    void last.then(() => relay.open({ journal, ownership: this.watch(ownership, clock, host) }))
-    const instance: Instance = { relay, last, clock: own, isStopping: false, callers: 0 }
+    }, this.watch(storage, clock, host), last)
+    const instance: Instance = { relay, clock: own, isStopping: false, callers: 0 }
     return instance
   }
 
-  /** Records each acquisition of the database. */
-  private watch(ownership: Ownership, process: ProcessClock, host: number): Ownership {
-    const { acquisitions } = this
-    const note = (what: string): void => this.note(`relay ${host} ${what}`)
+  /** Notes when a process has the folder. */
+  private watch(storage: TestStorage, process: ProcessClock, host: number): Storage {
     return {
-      get lost() {
-        return ownership.lost
+      get owner() {
+        return storage.owner
       },
-      get active() {
-        return ownership.active
-      },
-      get failure() {
-        return ownership.failure
-      },
-      isFresh: () => ownership.isFresh(),
-      release: () => ownership.release(),
-      acquire: async stop => {
-        const number = await ownership.acquire(stop)
-        note(`is owner ${number}`)
-        acquisitions.push({ at: process.timeline.now, process, number })
-        return number
+      open: async stop => {
+        const store = await storage.open(stop)
+        this.note(`relay ${host} ${store.failure ? `cannot open the file: ${store.failure.message}` : 'has the folder'}`)
+        this.acquisitions.push({ at: process.timeline.now, process, isOpen: !store.failure })
+        return store
       },
     }
   }
 
-  /** Triggers the moments that wait for the n-th call or statement. */
+  private onCommit(end: number): void {
+    this.commits[end - 1] = this.timeline.now
+    this.note(`commit ${end}`)
+    this.count('commit', end)
+  }
+
+  /** Decides how many commits are left after the power was cut. */
+  private lose(flushed: number, end: number): number {
+    const kept = this.random.between(flushed, end)
+    const { [kept]: since = this.timeline.now } = this.commits
+    this.note(`of ${end} commits ${kept} are left; ${flushed} were flushed`)
+    if (kept < end) this.losses.push({ at: this.timeline.now, since })
+    return kept
+  }
+
+  /** Triggers the moments that wait for the n-th call or commit. */
   private count(on: Moment['on'], nth: number): void {
     for (const moment of this.moments) {
       if (moment.on !== on || moment.nth !== nth || this.timeline.now + moment.after > this.plan.faultsEnd) continue
@@ -377,11 +370,21 @@ class World implements Run {
       case 'freeze':
         this.machines[what.host]?.freeze(what.ms, what.isAsleep)
         return
-      case 'database':
-        this.database.awayUntil = now + what.ms
+      case 'full':
+        this.setDisk({ isFull: true, hasReserve: what.hasReserve }, what.ms)
+        return
+      case 'slow':
+        this.setDisk({ flushTakes: what.takes }, what.ms)
+        return
+      case 'unflushed':
+        this.setDisk({ isFlushFailing: true }, Infinity)
+        return
+      case 'unusable':
+        this.setDisk({ failure: new RelayError('store-down', 'the file cannot be used') }, what.ms)
         return
       case 'kill':
-        this.kill(what.host, what.away)
+      case 'power':
+        this.kill(what.host, what.away, what.kind)
         return
       case 'stop':
         this.reach(what.host, () => this.stop(what.host, what.away))
@@ -391,19 +394,31 @@ class World implements Run {
     }
   }
 
+  /** Changes the disk for a while. */
+  private setDisk(change: Partial<Disk>, ms?: number): void {
+    Object.assign(this.disk, change)
+    for (const process of this.processes) if (process) Object.assign(process.storage, change)
+    if (ms !== undefined) this.timeline.at(Math.min(this.timeline.now + ms, this.plan.faultsEnd), () => this.setDisk(this.soundDisk()))
+  }
+
+  private soundDisk(): Disk {
+    return { isFull: false, hasReserve: false, flushTakes: this.plan.flushTakes, isFlushFailing: false, failure: undefined }
+  }
+
   /** Delivers something to a process. A frozen or sleeping process gets it when it continues. */
   private reach(host: number, what: () => void): void {
     this.processes[host]?.clock.deliver(this.timeline.now, what)
   }
 
-  private kill(host: number, away: number | undefined, kind = 'kill'): void {
+  private kill(host: number, away: number | undefined, kind: 'kill' | 'power' | 'stop'): void {
     const process = this.processes[host]
     const machine = this.machines[host]
     if (!process || !machine) return
     process.clock.isAlive = false
     this.processes[host] = undefined
     this.endings.push({ at: this.timeline.now, process: process.clock, kind })
-    this.lock.free(process.clock)
+    if (kind === 'power') process.storage.cut()
+    else process.storage.kill()
     this.note(`relay ${host} is gone`)
     if (away !== undefined) this.timeline.at(Math.max(this.timeline.now + away, machine.wakesAt), () => this.start(host))
   }
@@ -427,7 +442,7 @@ class World implements Run {
       end()
     }
     wait(longestStop)
-    void this.finish(instance, clock).then(() => this.checkLeft(instance, clock)).then(() => {
+    void this.finish(instance, clock).then(() => this.checkLeft(instance)).then(() => {
       cancel()
       end()
     })
@@ -437,11 +452,11 @@ class World implements Run {
     const process = this.processes[host]
     if (!process || process.instance.isStopping) return
     this.endings.push({ at: this.timeline.now, process: process.clock, kind: 'reload' })
-    const { clock, shared, instance } = process
-    process.last = this.finish(instance, clock)
-    const checked = process.last.then(() => this.checkLeft(instance, clock))
+    const { clock, memory, storage, instance } = process
+    const last = this.finish(instance, clock)
+    const checked = last.then(() => this.checkLeft(instance))
     const again = (): void => {
-      if (this.processes[host] === process) process.instance = this.createInstance(clock, shared, host, process.last)
+      if (this.processes[host] === process) process.instance = this.createInstance(clock, memory, storage, host, last)
     }
     if (isAtOnce) again()
     else void checked.then(again)
@@ -453,17 +468,14 @@ class World implements Run {
     const start = clock.now()
     while (instance.callers > 0 && clock.now() - start < grace) await new Promise<void>(resolve => clock.after(100, resolve))
     instance.relay.end()
-    await instance.last
     await instance.relay.ended
     this.note('a relay has finished')
   }
 
-  /** A finished relay has left no timers behind, unless it still waits for a slow database, or has just got its last answers. */
-  private async checkLeft(instance: Instance, process: ProcessClock): Promise<void> {
-    await new Promise<void>(resolve => instance.clock.after(settled, resolve))
-    if (this.database.isBusy(process)) return
-    const left = [...instance.clock.pending].map(due => Math.floor(due - instance.clock.now())).filter(ms => ms > lastWrite)
-    if (left.length > 0) this.complain(`timers are left behind by a stop, for ${left.join()} ms`)
+  /** A finished relay has left no timers behind. */
+  private async checkLeft({ clock }: Instance): Promise<void> {
+    await new Promise<void>(resolve => clock.after(settled, resolve))
+    if (clock.pending.size > 0) this.complain(`timers are left behind by a stop, for ${[...clock.pending].map(due => Math.floor(due - clock.now())).join()} ms`)
   }
 
   /** Sends the n-th request of a caller. */
@@ -539,14 +551,17 @@ class World implements Run {
     }
   }
 
-  /** A caller with a key repeats its request until it knows the outcome. */
   private repeat(account: Account, nth: number): void {
-    const { word } = account.issues[nth] ?? {}
-    const { request: { hasKey, repeats } } = account
-    const wait = repeats[nth]
-    const isOver = word?.kind === 'accepted' || (word?.kind === 'results' && !word.outcomes.some(outcome => outcome === 'unanswered' || outcome === 'unsent'))
-    if (!hasKey || isOver || wait === undefined || account.issues.length > nth + 1) return
+    const wait = this.repeatOf(account, nth)
+    if (wait === undefined || account.issues.length > nth + 1) return
     this.timeline.at(this.timeline.now + wait, () => this.issue(account, nth + 1))
+  }
+
+  /** After how long a request is repeated: a caller with a key does so until it knows the outcome. */
+  private repeatOf({ request: { hasKey, repeats }, issues }: Account, nth: number): number | undefined {
+    const { word } = issues[nth] ?? {}
+    const isOver = word?.kind === 'accepted' || (word?.kind === 'results' && !word.outcomes.some(outcome => outcome === 'unanswered' || outcome === 'unsent'))
+    return hasKey && !isOver ? repeats[nth] : undefined
   }
 
   private operate({ kind, request }: PlannedOperation): void {
@@ -592,17 +607,15 @@ class World implements Run {
     const delivery = await relay.history().then(history => history.get(id)).catch(() => undefined)
     // A scheduled message waits for the clock of the relay's machine, which may differ from the clock of the machine that accepted it.
     const isLater = (delivery?.flow.sendAt ?? 0) > clock.wall()
-    if (delivery && isUnfinished(delivery.state) && !isLater && !this.database.orphaned.has(id)) this.complain(`${id} is ${delivery.state} for ever`)
+    if (delivery && isUnfinished(delivery.state) && !isLater) this.complain(`${id} is ${delivery.state} for ever`)
   }
 
   private async read(relay: Relay, account: Account, id: string): Promise<void> {
     try {
-      // If the answer to that is lost as well, the delivery waits for the next start.
-      account.isOrphaned = this.database.orphaned.has(id)
       const history = await relay.history()
-      account.record = copy(await history.get(id))
+      account.record = copy(history.get(id))
       const { digest } = account.record.flow
-      if (digest) account.digest = copy(await history.get(digest.id))
+      if (digest) account.digest = copy(history.get(digest.id))
       this.note(`the record of request ${account.request.name} says ${account.record.state}`)
     } catch (error) {
       this.note(`there is no record of request ${account.request.name}: ${RelayError.from(error).code}`)
@@ -610,8 +623,7 @@ class World implements Run {
   }
 
   private isActive(host: number): boolean {
-    const [last] = [...this.acquisitions].sort((a, b) => b.number - a.number)
-    return this.plan.store !== 'server' || last?.process === this.processes[host]?.clock
+    return this.folder.holder === this.processes[host]?.storage
   }
 
   /** A UUIDv7. */
@@ -620,6 +632,12 @@ class World implements Run {
     const count = (++this.ids).toString(16).padStart(12, '0')
     return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${count}`
   }
+}
+
+/** A snapshot of a delivery, because the original changes. */
+function copy(delivery: Delivery): Delivery {
+  const { summary, results, open } = delivery
+  return { ...delivery, results: [...results], open: [...open], summary: { ...summary, calls: summary.calls.map(call => ({ ...call })) } }
 }
 
 function toItem({ type, look, isLink }: PlannedItem, mark: string): Item {

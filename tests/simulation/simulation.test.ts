@@ -24,11 +24,7 @@ for (const [kind, seed, schedules] of [
 }
 
 /** Each of these schedules once exposed a bug of the core. */
-const findings = [
-  700000312, 700001374, 700001889, 700006940, 700007870, 700010545, 700012754, 700015392, 700016660, 700018731, 700019832,
-  720004769, 720007297, 40063605, 40067304, 50014147, 50015264, 740019038, 772000753, 773022204, 161008413, 21467,
-  230060048, 250047238, 250066529, 250086341, 900003709, 900601169, 792100906,
-]
+const findings = [636]
 test('schedules that once exposed a bug pass', { timeout: 120_000 }, () => assertAllFine(...findings.map(seed => [seed, 1] as const)))
 
 /** Runs in a separate process, because the test runner tracks each promise, which takes five times as long. */

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { build } from 'esbuild'
 
 const root = join(__dirname, '../..')
 
-/** A text change in a file of `src/relay`, or in the simulated journal, which implements some of the rules. */
+/** A text change in a file of `src/relay`, or in the double of the store, which keeps some of the rules. */
 export interface Patch {
+  /** The end of its path. */
   file: string
   find: string
   replace: string
@@ -42,10 +43,10 @@ export async function bundle(patches: readonly Patch[] = []): Promise<string> {
     plugins: [{
       name: 'patches',
       setup(builder) {
-        builder.onLoad({ filter: /[\\/](?:relay|simulation)[\\/][^\\/]+\.ts$/ }, async ({ path }) => {
+        builder.onLoad({ filter: /[\\/](?:relay|support)[\\/].*\.ts$/ }, async ({ path }) => {
           let contents = await readFile(path, 'utf8')
           for (const { file, find, replace } of patches) {
-            if (file !== basename(path) || (file === 'journal.ts' && !path.includes('simulation'))) continue
+            if (!path.replaceAll('\\', '/').endsWith(`/${file}`)) continue
             if (contents.split(find).length !== 2) throw new Error(`${file} does not have this once: ${find}`)
             contents = contents.replace(find, () => replace)
           }

@@ -106,8 +106,9 @@ export class TestFolder {
       all: (shape, sql, ...values) => connection.all(shape, sql, ...values),
       first: (shape, sql, ...values) => connection.first(shape, sql, ...values),
       run: (sql, ...values) => {
-        statements.push([sql, ...values])
-        return connection.run(sql, ...values)
+        const changed = connection.run(sql, ...values)
+        if (changed > 0) statements.push([sql, ...values])
+        return changed
       },
     }
     const result = connection.transaction(() => {
@@ -146,8 +147,9 @@ export class TestStorage implements Storage {
   flushTakes = 0
   /** Whether the next flush fails, which ends the store. */
   isFlushFailing = false
-  /** Whether the disk is full. */
+  /** Whether the disk is full, and whether there is still room for what was accepted. */
   isFull = false
+  hasReserve = false
   private store: TestStore | undefined
   private broken: RelayError | undefined
   private other: string | undefined
@@ -249,7 +251,7 @@ class TestStore implements Store {
   commit<T>(write: (writer: Writer) => T): T {
     this.check()
     if (this.folder.connection.isInTransaction) throw new Error('a commit must not contain another one')
-    if (this.storage.isFull) throw new RelayError('storage-full')
+    if (this.isFull && !this.storage.hasReserve) throw new RelayError('storage-full')
     const result = this.folder.commit(write)
     void this.tend()
     return result
