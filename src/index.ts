@@ -5,29 +5,21 @@ import { MadeTargets } from './access/made-targets'
 import { Refusals } from './access/refusals'
 import { startAccess } from './access/start'
 import { Alerts } from './alerts'
-import { listenForCommands, parseCommands } from './commands'
+import { startCommands } from './commands'
 import { keyFileName, provideKey } from './config/api-key'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
 import { digestWriter, hookDoors, hookRoutes, LastPayloads, Sources, Templates } from './hooks'
-import { adminRoutes } from './http/admin'
-import { backupRoute } from './http/backup'
-import { contactsRoute } from './http/contacts'
-import { deliveryRoutes } from './http/deliveries'
-import { MediaLinks, mediaRoute, uploadRoute } from './http/files'
-import { healthRoute, metricsRoute, readyRoute, statusRoute } from './http/monitoring'
-import { queueRoutes } from './http/queues'
+import { httpRoutes } from './http'
+import { MediaLinks } from './http/files'
 import { registerRoutes } from './http/routes'
-import { sendRoutes } from './http/send'
 import { Sender } from './http/sender'
-import { webhookRoute } from './http/webhook'
 import { InFlight } from './lib/async'
 import { httpOf } from './lib/endpoint'
 import { unwrap } from './lib/koishi'
 import { languageOf } from './lib/language'
 import { fieldsOf } from './lib/shape'
-import { day } from './lib/time'
 import { parseNames } from './message/names'
 import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
@@ -41,7 +33,6 @@ import type { Store } from './relay/store/store'
 import { alertDoor, tellAll } from './relay/options'
 import { digestDoor } from './relay/queue/bundle'
 import { announceEnds, MessageRelay, pluginDoor } from './service'
-import { parseExtensions } from './uploads/names'
 import { scheduleSweeps, UploadStore } from './uploads/store'
 
 export { Config } from './config/schema'
@@ -89,25 +80,13 @@ export function apply(ctx: Context, config: Config): void {
   const inFlight = new InFlight()
   const sources = new Sources()
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
-  const { relay, ended } = startRelay(ctx, {
+  const { relay, ended } = startRelay(ctx, settings, {
     port, logger, dataDir,
-    policy: {
-      timeout, retries: settings.chatApiMaxRetries, retryUnanswered: settings.chatRetryUnanswered,
-      settleTime: settings.chatSettleTime * 1000,
-    },
-    queue: {
-      interval: settings.chatSendInterval * 1000, accountInterval: settings.chatAccountInterval * 1000, capacity: settings.chatQueueLimit,
-      pauseAfter: settings.chatPauseAfter, pauseFor: settings.chatPauseTime * 1000,
-    },
-    digest: { backlog: settings.backlogDigest, write: digestWriter(templates, language, logger) },
-    media: { transport: settings.mediaTransport, resolve: id => uploads.resolve(id), link: file => links.to(file) },
+    writeDigest: digestWriter(templates, language, logger),
+    media: { resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,
     enter: () => inFlight.tryToEnter(),
     observer: tellAll([metrics, announceEnds(ctx, logger), ...alerts ? [alerts] : []]),
-    retention: settings.recordRetention * day,
-    recordLimit: settings.recordLimit,
-    recordContent: settings.recordContent,
-    longText: settings.longText,
   })
 
   const bots = (): BotState[] => port.describe(relay.restricted())
@@ -117,32 +96,16 @@ export function apply(ctx: Context, config: Config): void {
   ctx.setInterval(() => payloads.tidy(), 1_000)
   const sender = new Sender(relay, settings.path)
   const limits = { maxSize: settings.maxBodySize, advice: 'the setting maxBodySize allows no more; /upload and /send take larger files' }
-  const files = { maxFileSize: settings.maxUploadSize, allowedExtensions: parseExtensions(settings.allowedExtensions) }
   void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
   const refusals = new Refusals()
+  const readMetrics = (): ReturnType<Metrics['read']> => metrics.read({
+    bots, queues: () => relay.queues(), capacity: settings.chatQueueLimit, backlog: () => relay.backlog(), refusals: () => refusals.counts,
+  })
   registerRoutes(server, [
-    healthRoute,
-    readyRoute(relay, () => port.isOnline),
-    statusRoute(relay, bots, { access, refusals }),
-    metricsRoute(() => metrics.read({
-      bots,
-      queues: () => relay.queues(),
-      capacity: settings.chatQueueLimit,
-      backlog: () => relay.backlog(),
-      refusals: () => refusals.counts,
-    })),
-    uploadRoute(uploads, relay, files),
-    mediaRoute(uploads, links),
-    webhookRoute(sender, names, limits),
-    ...sendRoutes({ sender, uploads, names, limits: { text: limits, files } }),
-    ...deliveryRoutes(relay, names, uploads, settings.path),
-    ...queueRoutes(relay),
-    contactsRoute(relay.inquiries),
-    ...hookRoutes({
-      access, sender, sources, templates, names, logger, limits, language, payloads,
-    }),
-    ...adminRoutes({ access, fixedKeys, madeKeys, targets: names, relay }),
-    backupRoute(store),
+    ...httpRoutes({
+      relay, sender, names, access, refusals, uploads, links, bots, isOnline: () => port.isOnline, readMetrics, limits, fixedKeys, madeKeys,
+    }, settings),
+    ...hookRoutes({ access, sender, sources, templates, names, logger, limits, language, payloads }),
     ...oneBotRoutes({ sender, limits, relay }),
   ], {
     prefix: settings.path, access, ready: () => relay.active().catch(() => undefined), trustedProxies: settings.trustedProxies, inFlight,
@@ -162,18 +125,8 @@ export function apply(ctx: Context, config: Config): void {
     }),
     stop: stop.signal,
   })
-  const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret, commandPrefix: prefix, commandLength: length } = settings
-  const { commands, warnings: commandWarnings } = parseCommands(settings.commands ?? [], callbackUrl, prefix)
-  for (const warning of commandWarnings) logger.warn('%s', warning)
-  // With a list, even a malformed one, only its commands are forwarded.
-  const isListed = settings.commands?.length !== 0
-  if (secret !== undefined && (isListed ? commands.size > 0 : callbackUrl)) {
-    const incoming = platforms.flatMap(platform => platform.incoming ?? [])
-    listenForCommands(ctx, {
-      prefix, length, callbackUrl, ...isListed && { commands },
-      secret, retry: settings.commandCallbackRetry, timeout,
-    }, { relay, readIncoming: session => new Incoming(session, incoming), inFlight, logger })
-  }
+  const incoming = platforms.flatMap(platform => platform.incoming ?? [])
+  startCommands(ctx, settings, { relay, readIncoming: session => new Incoming(session, incoming), inFlight, logger })
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
   ctx.plugin(MessageRelay, { relay, names, sources, inFlight })

@@ -16,10 +16,8 @@ import { writeTarget } from '../message/target'
 import { resultOf } from '../relay/delivery/delivery'
 import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, type CommandPost, postCommand } from './callback'
-import { type Command, helpFor, helpName, mayUse } from './list'
+import { type Command, helpFor, helpName, mayUse, parseCommands } from './list'
 import { type CommandMatch, type CommandPattern, matchCommand, matchNamed } from './matcher'
-
-export { parseCommands } from './list'
 
 /** The most concurrent posts to callbacks. Each uses a connection. */
 const maxCallbacks = 64
@@ -74,6 +72,31 @@ export interface CommandOptions {
   logger: Logger
 }
 
+/** The settings of commands as they stand in koishi.yml. */
+interface WrittenSettings {
+  commands: Parameters<typeof parseCommands>[0] | undefined
+  commandCallbackUrl: string
+  /** `undefined` if it is malformed: then nothing is forwarded. */
+  commandCallbackSecret: string | undefined
+  commandCallbackRetry: boolean
+  commandPrefix: string
+  commandLength: CommandPattern['length']
+  chatApiTimeout: number
+}
+
+/** Forwards commands, if the settings name a callback for any. */
+export function startCommands(ctx: Context, settings: WrittenSettings, options: CommandOptions): void {
+  const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret, commandPrefix: prefix, commandLength: length } = settings
+  const { commands, warnings } = parseCommands(settings.commands ?? [], callbackUrl, prefix)
+  for (const warning of warnings) options.logger.warn('%s', warning)
+  // With a list, even a malformed one, only its commands are forwarded.
+  const isListed = settings.commands?.length !== 0
+  if (secret === undefined || !(isListed ? commands.size > 0 : callbackUrl)) return
+  const timeout = Math.ceil(settings.chatApiTimeout * 1000)
+  const pattern = { prefix, length, callbackUrl, ...isListed && { commands } }
+  listenForCommands(ctx, { ...pattern, secret, retry: settings.commandCallbackRetry, timeout }, options)
+}
+
 /**
  * Posts commands from chats to their callbacks, and sends the replies.
  *
@@ -82,7 +105,7 @@ export interface CommandOptions {
  * message separately. Commands of a flood that cannot be posted in time are dropped: they go on to the other middlewares, and the log has
  * their number. When the context is disposed, running exchanges end, and no more replies are sent.
  */
-export function listenForCommands(ctx: Context, settings: CommandSettings, options: CommandOptions): void {
+function listenForCommands(ctx: Context, settings: CommandSettings, options: CommandOptions): void {
   const { relay, readIncoming, inFlight, logger } = options
   const { prefix, length, callbackUrl, commands, secret, retry, timeout } = settings
   const common = parseEndpoint(callbackUrl)
