@@ -5,7 +5,6 @@ import { RelayError } from '../errors'
 import { explain, type Reason } from '../message/causes'
 import type { Backlog } from '../relay/queue/queue'
 import type { Relay } from '../relay/relay'
-import type { Store } from '../relay/store/store'
 import { maySee } from './queues'
 import { route, type Route } from './routes'
 import { toIso, viewBlock } from './views'
@@ -14,12 +13,11 @@ import { toIso, viewBlock } from './views'
 export const healthRoute: Route = route('GET', '/healthz', 'anyone', () => ({ data: { health: 'ok' } }), { quiet: true })
 
 /** `GET /readyz`: tells anyone whether a message could be sent and kept now, and if not, why. */
-export function readyRoute(relay: Pick<Relay, 'standsBehind'> & { store: Pick<Store, 'failure' | 'isFull'> }, isOnline: () => boolean): Route {
+export function readyRoute(relay: Pick<Relay, 'failure' | 'standsBehind'>, isOnline: () => boolean): Route {
   return route('GET', '/readyz', 'anyone', () => {
     if (relay.standsBehind !== undefined) throw new RelayError('unsent', 'not ready: this relay stands by, because another process uses its data folder')
-    const { failure, isFull } = relay.store
+    const { failure } = relay
     if (failure) throw new RelayError('unsent', `not ready: ${failure.message}`)
-    if (isFull) throw new RelayError('unsent', 'not ready: the disk of the relay is full')
     if (!isOnline()) throw new RelayError('unsent', 'not ready: no bot is online')
     return { data: { ready: true } }
   }, { quiet: true })

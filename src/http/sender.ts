@@ -3,12 +3,12 @@ import { RelayError, type Outcome } from '../errors'
 import type { Language } from '../lib/language'
 import type { Content, Destination, Destinations } from '../message/model'
 import { keyOf, platformOf, waysOf, writeAddress, writeTarget } from '../message/target'
-import { createDelivery, isRetryable, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery/delivery'
+import { isRetryable, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery/delivery'
 import type { Submission, Submitted } from '../relay/options'
 import type { Relay } from '../relay/relay'
 import type { Handling } from './preferences'
 import type { Exchange, Success } from './routes'
-import { viewFlow, viewResults, viewState } from './views'
+import { viewFlow, viewResults, viewState, viewWaiting } from './views'
 
 /** The messages that a request asks for, and how to send them. */
 export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, Partial<Omit<Handling, 'deferred'>> {
@@ -214,11 +214,9 @@ export class Sender {
         failure = error
       })
       if (!seen) continue
-      const { bot, messages, wrong } = seen
+      const { bot, messages, wrong, wait } = seen
       caller.demandTarget(target, platformOf(bot), asked)
-      const origin = { id: '', caller: null, door: '', recordContent: 'none' } as const
-      const delivery = { ...createDelivery(origin, 0, Date.now(), request), bot, deferred: true }
-      const { state, ...waits } = viewState(delivery, this.relay)
+      const { state, ...waits } = viewWaiting('queued', wait)
       return {
         success: wrong.length === 0, target: writeTarget(target), bot, messages, ...wrong.length > 0 && { wrong },
         ...state === 'scheduled' && { state }, ...waits, ...route && { ways: route.ways.map(writeAddress) },

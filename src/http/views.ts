@@ -16,11 +16,21 @@ export type Waits = Pick<Relay, 'waitOf'>
 /** A state of a delivery as callers see it. */
 export type ShownState = State | 'scheduled'
 
+interface Waiting {
+  state: ShownState
+  held?: object
+  send_at?: string
+}
+
 /** The state of a delivery as callers see it, and why a queued one waits. */
-export function viewState(delivery: Delivery, relay: Waits): { state: ShownState, held?: object, send_at?: string } {
-  const wait = relay.waitOf(delivery)
+export function viewState(delivery: Delivery, relay: Waits): Waiting {
+  return viewWaiting(delivery.state, relay.waitOf(delivery))
+}
+
+/** A state, and why what has it waits, as callers see them. */
+export function viewWaiting(state: State, wait: Wait | undefined): Waiting {
   if (wait?.cause === 'scheduled' && wait.until !== null) return { state: 'scheduled', send_at: toIso(wait.until) }
-  return { state: delivery.state, ...wait && { held: viewWait(wait) } }
+  return { state, ...wait && { held: viewWait(wait) } }
 }
 
 /**

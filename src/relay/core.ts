@@ -67,6 +67,11 @@ export class Core {
     void this.tidy()
   }
 
+  /** Why nothing can be kept now; `undefined` while all is well. */
+  get failure(): Error | undefined {
+    return this.store.failure ?? this.deliveries.failure ?? (this.store.isFull ? new RelayError('storage-full', 'the disk of the relay is full') : undefined)
+  }
+
   /** @throws RelayError the reason why the request is refused as a whole */
   async submit(submission: Submission): Promise<Submitted> {
     const { key } = submission

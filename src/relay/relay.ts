@@ -5,7 +5,7 @@ import type { SendError } from '../platform/port'
 import { Inquiries } from './accept/inquiries'
 import { inTime, pause } from './clock'
 import { Core, type Memory } from './core'
-import type { Delivery, State } from './delivery/delivery'
+import { createDelivery, type Delivery, type State } from './delivery/delivery'
 import type { History } from './delivery/history'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import { readQueue, waitOf, type Backlog, type QueueState, type Wait } from './queue/queue'
@@ -74,6 +74,13 @@ export class Relay {
     await this.first()
   }
 
+  /** Why nothing can be kept now; `undefined` while all is well. */
+  get failure(): Error | undefined {
+    if (this.core) return this.core.failure
+    // While the file is opened again, nobody else has it.
+    return new RelayError(this.storage.owner === undefined ? 'store-down' : 'standby')
+  }
+
   /** The process that has the data folder while this relay stands by. */
   get standsBehind(): string | undefined {
     return this.core ? undefined : this.storage.owner
@@ -89,12 +96,16 @@ export class Relay {
   }
 
   /**
-   * Composes a request without sending it.
+   * Composes a request without sending it, and tells why it would wait.
    *
    * @throws RelayError the reason why the request would be refused as a whole
    */
-  preview(request: MessageRequest): Promise<Preview> {
-    return preview(request, this.options)
+  async preview(request: MessageRequest): Promise<Preview & { wait: Wait | undefined }> {
+    if (!this.core) await this.begun
+    const composed = await preview(request, this.options)
+    const origin = { id: '', caller: null, door: '', recordContent: 'none' } as const
+    const delivery = { ...createDelivery(origin, 0, this.options.clock.wall(), request), bot: composed.bot, deferred: true }
+    return { ...composed, wait: this.waitOf(delivery) }
   }
 
   /**

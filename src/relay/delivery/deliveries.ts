@@ -93,7 +93,7 @@ export class Deliveries {
 
   /** A delivery that has not ended, or whose end is not in the file yet. */
   get(id: string): Entry | undefined {
-    return this.active.get(id)
+    return this.active.get(id) ?? this.unwritten.get(id)
   }
 
   /** As `get`; also a remembered unanswered delivery. */

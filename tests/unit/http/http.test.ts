@@ -146,14 +146,12 @@ describe('the header Prefer', () => {
 })
 
 test('the relay is ready while it can keep and send a message, and says why not otherwise', () => {
-  const store = { failure: undefined, isFull: false }
-  for (const [present, standsBehind, isOnline, told] of [
-    [store, undefined, true, ''], [store, undefined, false, 'no bot is online'],
-    [{ ...store, isFull: true }, undefined, true, 'the disk of the relay is full'],
-    [{ ...store, failure: new Error('the file is damaged') }, undefined, true, 'the file is damaged'],
-    [{ ...store, failure: new RelayError('standby') }, 'process 7', true, 'this relay stands by, because another process uses its data folder'],
+  for (const [failure, standsBehind, isOnline, told] of [
+    [undefined, undefined, true, ''], [undefined, undefined, false, 'no bot is online'],
+    [new Error('the file is damaged'), undefined, true, 'the file is damaged'],
+    [new RelayError('standby'), 'process 7', true, 'this relay stands by, because another process uses its data folder'],
   ] as const) {
-    const { handle } = readyRoute({ store: present, standsBehind }, () => isOnline)
+    const { handle } = readyRoute({ failure, standsBehind }, () => isOnline)
     const ask = (): unknown => Reflect.apply(handle, undefined, [])
     if (told === '') assert.deepEqual(ask(), { data: { ready: true } })
     else assert.throws(ask, { code: 'unsent', message: `not ready: ${told}` })
