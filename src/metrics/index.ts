@@ -12,7 +12,7 @@ export interface Sources {
   queues: () => readonly QueueState[]
   /** The most requests that may wait in a queue. */
   capacity: number
-  /** The deliveries that wait to be sent later; `undefined` without a database. */
+  /** The deliveries that wait to be sent later; `undefined` on a standby. */
   backlog: () => Backlog | undefined
   /** The number of refused requests by reason, since the plugin was loaded. */
   refusals: () => ReadonlyMap<string, number>

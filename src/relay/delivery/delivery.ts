@@ -135,7 +135,7 @@ export type Change = Partial<Pick<Delivery, 'state' | 'seq' | 'deferred' | 'bot'
 
 /** Identifies a request that its caller may repeat. */
 export interface Idempotency {
-  /** Digest of the key: databases differ in which texts they treat as equal. */
+  /** A hash of the caller and the key. */
   key: string
   fingerprint: string
 }
