@@ -48,13 +48,21 @@ const places = {
 
 /** The files of relay/, from the ground up: each may import those before it. */
 const layers = [
-  'clock', 'store/store', 'store/schema', 'store/connection', 'store/lock', 'store/failures', 'store/workers', 'store/file-store', 'store/file-storage',
-  'delivery/summary', 'delivery/flow', 'delivery/delivery', 'delivery/row', 'delivery/filter', 'queue/ways', 'options',
-  'delivery/deliveries-table', 'delivery/purge', 'delivery/deliveries', 'delivery/history', 'accept/fingerprint', 'accept/inquiries',
-  'send/media', 'send/fit', 'send/compose', 'send/preview',
-  'queue/bundle', 'queue/limits', 'look-up/claims', 'send/thread', 'send/attempt', 'queue/obstacles', 'queue/gates', 'queue/queue', 'send/send', 'queue/conclude', 'queue/queues',
-  'accept/intake', 'look-up/recheck', 'accept/keys', 'core', 'relay', 'start',
+  'clock', 'limits',
+  ...room('store', 'store', 'schema', 'connection', 'lock', 'failures', 'workers', 'file-store', 'file-storage'),
+  'delivery/summary', 'delivery/flow', 'delivery/delivery', 'options',
+  ...room('delivery', 'row', 'filter', 'deliveries-table', 'purge', 'deliveries', 'history'),
+  ...room('look-up', 'claims', 'look-up'),
+  'queue/ways', 'queue/obstacles', 'queue/gates',
+  ...room('send', 'media', 'fit', 'compose', 'preview', 'thread', 'attempt', 'send'),
+  ...room('queue', 'bundle', 'queue', 'conclude', 'queues'),
+  ...room('accept', 'fingerprint', 'inquiries', 'intake', 'recheck', 'keys'),
+  'core', 'relay', 'start',
 ]
+
+function room(name, ...files) {
+  return files.map(file => `${name}/${file}`)
+}
 
 /** A pattern for the paths of all files in the places named: `src/errors.ts`, `src/relay/queue.ts`. */
 function within(...names) {

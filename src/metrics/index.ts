@@ -2,7 +2,7 @@ import type { Context } from 'koishi'
 import { unwrap } from '../lib/koishi'
 import { outcomeOf, type Delivery } from '../relay/delivery/delivery'
 import type { CallOutcome } from '../relay/delivery/summary'
-import type { LookUp, Observer } from '../relay/options'
+import type { Finding, Observer } from '../relay/options'
 import type { Backlog, QueueState } from '../relay/queue/queue'
 import { createInstruments } from './instruments'
 
@@ -20,7 +20,7 @@ export interface Sources {
 
 const outcomes = ['sent', 'refused', 'unsent', 'unanswered', 'expired'] as const
 const callOutcomes = ['sent', 'refused', 'suppressed', 'unsent', 'unanswered'] as const satisfies CallOutcome[]
-const findings = ['found', 'local', 'absent', 'inconclusive', 'no-history', 'silent'] as const satisfies LookUp[]
+const findings = ['found', 'local', 'absent', 'inconclusive', 'no-history', 'silent'] as const satisfies Finding['kind'][]
 const botStates = ['online', 'connecting', 'offline', 'restricted']
 const reasons = ['unauthorized', 'forbidden', 'rate-limited']
 /** The places of ways whose series exist from the start. A name rarely has more ways. */
@@ -74,7 +74,7 @@ export class Metrics implements Observer {
     this.instruments.callTime.observe({ outcome }, time / 1000)
   }
 
-  lookedUp(finding: LookUp): void {
+  lookedUp(finding: Finding['kind']): void {
     this.instruments.lookUps.inc({ finding })
   }
 

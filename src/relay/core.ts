@@ -1,30 +1,31 @@
 import { RelayError } from '../errors'
 import { day } from '../lib/time'
-import { Keys } from './accept/keys'
 import { Intake } from './accept/intake'
+import { Keys } from './accept/keys'
+import { Recheck } from './accept/recheck'
 import { every, type Clock } from './clock'
 import { Deliveries } from './delivery/deliveries'
 import { DeliveriesTable } from './delivery/deliveries-table'
 import { failRest, isUnfinished, type Delivery, type State } from './delivery/delivery'
 import { History } from './delivery/history'
 import { Purge } from './delivery/purge'
-import { Chats, LookUps, nameOf } from './look-up/claims'
-import { Recheck } from './look-up/recheck'
+import { Limits } from './limits'
+import { Claims, nameOf } from './look-up/claims'
+import { LookUps } from './look-up/look-up'
 import type { RelayOptions, Submission, Submitted } from './options'
 import { GateMemory, Gates } from './queue/gates'
-import { Limits } from './queue/limits'
 import { queueOf } from './queue/queue'
 import { Queues } from './queue/queues'
 import type { Store } from './store/store'
 
 /** Survives a reload of the plugin: the known messages of the chats, pauses and limits. */
 export class Memory {
-  readonly chats: Chats
+  readonly claims: Claims
   readonly limits: Limits
   readonly gates = new GateMemory()
 
   constructor(clock: Clock) {
-    this.chats = new Chats(clock)
+    this.claims = new Claims(clock)
     this.limits = new Limits(clock)
   }
 }
@@ -48,13 +49,13 @@ export class Core {
   /** @throws RelayError if the file cannot be read */
   constructor(private readonly options: RelayOptions, memory: Memory, readonly store: Store) {
     const { clock, recordContent, logger } = options
-    const { chats, limits } = memory
+    const { claims, limits } = memory
     const table = new DeliveriesTable(store, { recordContent, logger })
     const left = store.failure ? [] : table.left(clock.wall() - day).sort((a, b) => a.seq - b.seq)
     const running = { ...options, store, stop: this.stop.signal }
     const deliveries = this.deliveries = new Deliveries(running, table)
     const gates = this.gates = new Gates({ ...running, limits }, memory.gates)
-    const sending = { ...running, deliveries, chats, limits, gates, lookUps: new LookUps({ ...running, chats, limits, table }) }
+    const sending = { ...running, deliveries, claims, limits, gates, lookUps: new LookUps({ ...running, claims, limits, table }) }
     const entering = { ...sending, queues: this.queues = new Queues(sending) }
     const intake = this.intake = new Intake(entering, left.reduce((last, { seq }) => Math.max(last, seq), 0))
     const recheck = this.recheck = new Recheck(entering)
@@ -62,7 +63,7 @@ export class Core {
     this.history = new History(deliveries)
     this.purge = new Purge(running, table)
     this.endUpkeep = every(clock, upkeepInterval, () => void this.tidy())
-    this.resume(left, chats)
+    this.resume(left, claims)
     // The settings may keep less than before.
     void this.tidy()
   }
@@ -133,13 +134,13 @@ export class Core {
    * Resumes what an earlier process left. Deferred deliveries join their queues. Those whose callers waited end: as unanswered if they were
    * being sent. Unanswered ones are looked up.
    */
-  private resume(left: readonly Delivery[], chats: Chats): void {
+  private resume(left: readonly Delivery[], claims: Claims): void {
     const { deliveries, queues } = this
     const waiting = left.filter(({ state }) => isUnfinished(state)).map(delivery => deliveries.add(delivery))
     for (const entry of waiting) deliveries.cut(entry)
     const inDigests = new Set<string>()
     for (const delivery of left) {
-      for (const open of delivery.open) chats.restore(queueOf(delivery), nameOf(delivery.id, open.indices), open)
+      for (const open of delivery.open) claims.restore(queueOf(delivery), nameOf(delivery.id, open.indices), open)
       if (delivery.state === 'unanswered') deliveries.remember({ delivery, items: undefined, hasRow: true })
     }
     for (const { delivery } of waiting) {

@@ -50,8 +50,18 @@ export interface Reach { target: Target, platform: string }
 /** Checks that the caller may send these items to this target again. @throws RelayError */
 export type AdmitRetry = (reach: Reach, items: readonly ParsedItem[]) => void
 
-/** The result of a look-up. `local`: only the platform's client has the message. `silent`: the platform did not answer the look-up. */
-export type LookUp = 'found' | 'local' | 'absent' | 'inconclusive' | 'no-history' | 'silent'
+/** What a look-up shows. */
+export interface Finding {
+  /** `local`: only the platform's client has the message. `silent`: the platform did not answer, or could not be asked. */
+  kind: 'found' | 'local' | 'absent' | 'inconclusive' | 'no-history' | 'silent'
+  /** The IDs of a message that was found; none for a file, whose ID in the history is not the one that callers know. */
+  messageIds: readonly string[]
+  /**
+   * Until when the message may be sent again, on the monotonic clock. `Infinity` if it is absent and cannot arrive any more, or if the
+   * look-up cannot tell and the settings take that risk. Otherwise as long as the platform recognizes a repeated call.
+   */
+  repeatableUntil: number
+}
 
 /** Observes the events of the core. Its methods return fast and do not throw. */
 export interface Observer {
@@ -60,7 +70,7 @@ export interface Observer {
   /** A call to the platform has ended, or was given up, after so many milliseconds. */
   called: (outcome: CallOutcome, time: number) => void
   /** A look-up for a message has ended. */
-  lookedUp: (finding: LookUp) => void
+  lookedUp: (finding: Finding['kind']) => void
   /** A queue was paused, or its pause started anew after a further failure. */
   paused: () => void
 }

@@ -57,7 +57,7 @@ export const rules: readonly Rule[] = [
   },
   {
     number: 6, off: 'a deferred delivery that is absent once it has settled stays unanswered',
-    patches: [{ file: 'look-up/recheck.ts', find: 'calls > policy.retries', replace: 'calls >= 0' }],
+    patches: [{ file: 'accept/recheck.ts', find: 'calls > policy.retries', replace: 'calls >= 0' }],
   },
   {
     number: 6, off: 'a text that was leaving when its relay ended does not hold its queue',
@@ -65,7 +65,7 @@ export const rules: readonly Rule[] = [
   },
   {
     number: 7, off: 'one entry is enough for several equal messages',
-    patches: [{ file: 'look-up/claims.ts', find: 'within.size >= this.open(chat, call.likeness).length', replace: 'within.size > 0' }],
+    patches: [{ file: 'look-up/claims.ts', find: 'within.size >= this.unnamed(call.chat, call.likeness).length', replace: 'within.size > 0' }],
   },
   {
     number: 8, off: 'an equal entry before the window counts for nothing',

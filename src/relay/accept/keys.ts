@@ -6,7 +6,6 @@ import type { ParsedItem } from '../../message/model'
 import { platformOf } from '../../message/target'
 import { toEntry, type Entry } from '../delivery/deliveries'
 import { again, failureOf, isRetryable, isUnfinished, type Delivery, type ItemResult } from '../delivery/delivery'
-import { requeue, type Recheck } from '../look-up/recheck'
 import type { AdmitRetry, Submission, Submitted } from '../options'
 import { queueOf } from '../queue/queue'
 import type { EntryContext } from '../queue/queues'
@@ -14,6 +13,7 @@ import { currentWay, firstWay } from '../queue/ways'
 import { checkItems } from '../send/fit'
 import { fingerprintOf } from './fingerprint'
 import { defaultExpiry, type Intake } from './intake'
+import { requeue, type Recheck } from './recheck'
 
 /** The lifetime of an Idempotency-Key, in milliseconds. The purge keeps rows as long. */
 const keyLifetime = day

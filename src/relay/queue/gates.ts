@@ -6,7 +6,7 @@ import { longestLimit, type Closure, type SendError } from '../../platform/port'
 import { inTime } from '../clock'
 import { digestOf, type Delivery } from '../delivery/delivery'
 import type { Deferral } from '../delivery/flow'
-import type { Limits } from './limits'
+import type { Limits } from '../limits'
 import type { RunningOptions } from '../options'
 import { offlineBlock, refusalOf, type Block, type Obstacle } from './obstacles'
 

@@ -136,8 +136,8 @@ export class Queues {
 
   /** The queues that are not empty, or are paused or held. Chats known only from notices of the platform are left out. */
   states(): QueueState[] {
-    const { chats, clock, gates } = this.context
-    const known = [...this.queues.values()].filter(({ isWanted, name }) => isWanted || chats.knows(name))
+    const { claims, clock, gates } = this.context
+    const known = [...this.queues.values()].filter(({ isWanted, name }) => isWanted || claims.knows(name))
     return known.flatMap(queue => stateOf(queue, gates, clock) ?? [])
   }
 
@@ -451,11 +451,11 @@ export class Queues {
 
   /** @param results `undefined` if it went on to its next way */
   private finish(queue: Queue, entry: Entry, results: Results | undefined): void {
-    const { chats, deliveries } = this.context
+    const { claims, deliveries } = this.context
     const { id } = entry.delivery
     if (!results) return
     deliveries.end(entry, results)
-    if (!deliveries.get(id)) chats.written(queue.name, id, results)
+    if (!deliveries.get(id)) claims.written(queue.name, id, results)
   }
 
   /** Ends a delivery that was removed from its queue, or has it go on to its next way. */

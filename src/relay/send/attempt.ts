@@ -1,17 +1,18 @@
 import { RelayError } from '../../errors'
 import { onAbort } from '../../lib/async'
 import { longestLimit, SendError, type Account, type Message, type Receipt } from '../../platform/port'
-import { nameOf, type Chats, type Finding, type LookUps, type OpenCall } from '../look-up/claims'
-import { isRepeatable, type MessageKind } from './compose'
+import { nameOf, type Claims, type OpenCall } from '../look-up/claims'
+import { isRepeatable, type LookUps, type MessageKind } from '../look-up/look-up'
 import type { Entry } from '../delivery/deliveries'
 import { isDurable, type Open, type Results, type Sent } from '../delivery/delivery'
-import type { Limits } from '../queue/limits'
+import type { Limits } from '../limits'
+import type { Finding } from '../options'
 import type { EndCall } from '../delivery/summary'
 import { recallReplaced, type ThreadContext } from './thread'
 
 /** The parts of the core that attempts need. */
 export interface AttemptContext extends ThreadContext {
-  chats: Chats
+  claims: Claims
   lookUps: LookUps
   limits: Limits
 }
@@ -113,14 +114,14 @@ class Attempt {
   }
 
   async run(): Promise<Receipt> {
-    const { context: { chats, stop }, sending: { chat, earlier } } = this
+    const { context: { claims, stop }, sending: { chat, earlier } } = this
     try {
       let failure = earlier && await this.lookUp(new SendError('unanswered'))
       while (!failure && !this.receipt && !stop.aborted) failure = await this.call()
       return this.receipt ?? this.fail(failure)
     } finally {
       this.hasEnded = true
-      if (!this.isOpen && !this.receipt) chats.drop(chat, this.name)
+      if (!this.isOpen && !this.receipt) claims.drop(chat, this.name)
     }
   }
 
@@ -155,7 +156,7 @@ class Attempt {
   }
 
   private async exchange(time: number): Promise<SendError | undefined> {
-    const { port, clock, chats, deliveries, limits, stop, store } = this.context
+    const { port, clock, claims, deliveries, limits, stop, store } = this.context
     const { entry, account, chat, message, settle } = this.sending
     let endCall: EndCall | undefined
     let unwatch: (() => void) | undefined
@@ -170,7 +171,7 @@ class Attempt {
       const rest = limits.rest(chat)
       if (rest > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited', limit: { scope: 'chat', after: rest } })
       endCall = deliveries.called(entry)
-      chats.begin(chat, this.name, message.likeness, settle)
+      claims.begin(chat, this.name, message.likeness, settle)
       unwatch = port.onHealth(() => {
         if (account.isOnline) return
         failure ??= new SendError('unanswered', 'the connection was lost')
@@ -186,8 +187,7 @@ class Attempt {
       const thrown = error instanceof SendError ? error : new SendError(endCall ? 'unanswered' : 'unsent', undefined, { cause: error })
       if (isOver) endCall?.(thrown.outcome, thrown.wording)
       // `last` sees the limit also where a part of the message has arrived before it.
-      const { limit } = thrown.last
-      if (limit) limits.note(chat, limit)
+      limits.note(chat, thrown.last.limit)
       failure ??= thrown
       this.wake()
     })
@@ -216,9 +216,9 @@ class Attempt {
 
   private onSuccess(receipt: Receipt): void {
     const { context, sending: { entry, account, indices, chat, message } } = this
-    const { chats, deliveries, stop } = context
+    const { claims, deliveries, stop } = context
     // Until the end is in the file, and after a stop, the next relay finds the answer with the chat.
-    chats.answered(chat, this.name, receipt, isDurable(entry.delivery) || stop.aborted)
+    claims.answered(chat, this.name, receipt, isDurable(entry.delivery) || stop.aborted)
     this.receipt = receipt
     const sent = toSent(receipt, message.likeness)
     if (this.hasEnded && !stop.aborted) {
@@ -257,17 +257,17 @@ class Attempt {
   }
 
   private openCall(): OpenCall {
-    const { context: { chats, clock }, sending: { chat, message: { likeness }, settle } } = this
-    return chats.restore(chat, this.name, { likeness, since: this.since ?? clock.wall(), settle })
+    const { context: { claims, clock }, sending: { chat, message: { likeness }, settle } } = this
+    return claims.restore(chat, this.name, { likeness, since: this.since ?? clock.wall(), settle })
   }
 
   /** Looks for the message until it is found, may be sent again, or the time is over. */
   private async lookUp(failure: SendError): Promise<SendError | undefined> {
-    const { clock, chats, policy: { timeout }, stop } = this.context
+    const { clock, claims, policy: { timeout }, stop } = this.context
     const { chat, entry, kind, message, message: { likeness } } = this.sending
     const call = this.openCall()
     // A deferred text with calls left holds its queue until it has settled. Any other deferred message steps aside.
-    const patience = kind === 'text' && !this.isLast ? chats.openFor(chat, likeness) + 2 * timeout : timeout
+    const patience = kind === 'text' && !this.isLast ? claims.settling(chat, likeness) + 2 * timeout : timeout
     const until = entry.delivery.deferred ? clock.now() + patience : this.deadline
     for (let moment = Math.min(firstMoment, timeout / 2); ; moment = Math.min(2 * moment, longestMoment)) {
       const finding = await this.look(call, until)
@@ -276,27 +276,27 @@ class Attempt {
       if (finding && finding.repeatableUntil > clock.now() && !this.isLast) {
         this.repeatableUntil = finding.repeatableUntil
         const end = await this.rest(failure)
-        if (!end && finding.isAbsent) this.isOpen = false
+        if (!end && finding.kind === 'absent' && finding.repeatableUntil === Infinity) this.isOpen = false
         return end && !this.isCut ? explain(end, finding) : end
       }
       const left = until - clock.now()
       // The answer of the last call still counts until the deadline.
       const isVain = finding?.kind === 'no-history' && !message.reports && !this.isLast
       if (isVain || left <= 0 || stop.aborted) return this.isCut ? failure : explain(failure, finding)
-      await this.wait(Math.min(moment, left, chats.openFor(chat, likeness) || moment))
+      await this.wait(Math.min(moment, left, claims.settling(chat, likeness) || moment))
     }
   }
 
   /** Does one look-up as soon as the bot is online. */
   private async look(call: OpenCall, until: number): Promise<Finding | undefined> {
     const { port, lookUps, clock, policy: { timeout } } = this.context
-    const { account, chat, message, kind, entry: { delivery: { target } } } = this.sending
+    const { account, message, kind, entry: { delivery: { target } } } = this.sending
     const unwatch = port.onHealth(() => this.wake())
     await this.wait(until - clock.now(), () => account.isOnline)
     unwatch()
     if (!account.isOnline || this.receipt) return
     let finding: Finding | undefined
-    void lookUps.look({ account, target, message, chat, call, kind }).then(found => {
+    void lookUps.look({ account, target, message, call, kind }).then(found => {
       finding = found
       this.wake()
     })

@@ -1,4 +1,5 @@
 import type { Account } from '../../platform/port'
+import { isRepeatable, type MessageKind } from '../look-up/look-up'
 import { longestText } from './fit'
 import { maxWeight, type PreparedItem } from './media'
 
@@ -89,17 +90,9 @@ function isReply({ type }: Composable): boolean {
   return type === 'reply'
 }
 
-/** The kind of a platform message: `mixed` has images, mentions or a reply; `heavy` is a video or a voice message, which takes long. */
-export type MessageKind = 'text' | 'mixed' | 'heavy' | 'file'
-
 export function kindOf(items: readonly Pick<Composable, 'type'>[]): MessageKind {
   const has = (...types: Composable['type'][]): boolean => items.some(({ type }) => types.includes(type))
   return has('file') ? 'file' : has('video', 'audio') ? 'heavy' : has('image', 'at', 'reply') ? 'mixed' : 'text'
-}
-
-/** Whether a message of this kind may be sent again when no look-up can tell whether it arrived. */
-export function isRepeatable(kind: MessageKind): boolean {
-  return kind === 'text' || kind === 'mixed'
 }
 
 /** The assumed speed of a platform, in bytes a millisecond. NapCat itself reckons with 256 KiB a second. */

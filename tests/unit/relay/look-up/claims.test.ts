@@ -1,33 +1,38 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../../src/errors'
-import type { HistoryEntry, HistoryPage } from '../../../../src/platform/port'
-import { Chats, type OpenCall, type Verdict } from '../../../../src/relay/look-up/claims'
+import type { HistoryEntry, HistoryPage, Report } from '../../../../src/platform/port'
+import { Claims, type OpenCall } from '../../../../src/relay/look-up/claims'
 import { createDelivery, type Delivery } from '../../../../src/relay/delivery/delivery'
 import { SimulatedClock } from '../../../support/simulated-clock'
 
 const settle = 30_000
 
 /** A chat in which a message was called a minute after the start, and is looked for ten seconds later. */
-async function setUp(before: (chats: Chats, clock: SimulatedClock) => void = () => undefined) {
+async function setUp(before: (claims: Claims, clock: SimulatedClock) => void = () => undefined) {
   const clock = new SimulatedClock(0)
-  const chats = new Chats(clock)
-  before(chats, clock)
+  const claims = new Claims(clock)
+  before(claims, clock)
   await clock.run(60_000)
-  const call = chats.begin('c', 'call', 'x', settle)
+  const call = claims.begin('c', 'call', 'x', settle)
   await clock.run(10_000)
-  const judge = (page: HistoryPage | undefined, of: OpenCall = call): Verdict => chats.judge('c', of, [], page)
-  return { clock, chats, call, judge }
+  const judge = (page: HistoryPage | undefined, of: OpenCall = call): string => told(claims, of, [], page)
+  return { clock, claims, call, judge }
 }
 
 const entry = (id: string, time: number, isEqual = true, isSeen = true): HistoryEntry => ({ id, time, isEqual, isSeen })
 const pageOf = (own: HistoryEntry[], oldest = -Infinity, isReadable = true): HistoryPage => ({ own, oldest, isReadable })
-const told = (verdict: Verdict): string => verdict.kind === 'found' ? `found ${verdict.id}` : verdict.kind
+/** What is found of a call, with the ID. */
+function told(claims: Claims, call: OpenCall, ...shown: [readonly Report[], HistoryPage?]): string {
+  const kind = claims.find(call, ...shown)
+  const { foundAs } = call
+  return kind === 'found' && foundAs !== undefined ? `found ${foundAs}` : kind
+}
 
 /** Claims an ID: an earlier delivery is known to have become that message. */
-function claim(chats: Chats, id: string): void {
-  chats.begin('c', id, 'other', settle)
-  chats.answered('c', id, { messageIds: [id] })
+function claim(claims: Claims, id: string): void {
+  claims.begin('c', id, 'other', settle)
+  claims.answered('c', id, { messageIds: [id] })
 }
 
 describe('a look-up', () => {
@@ -40,7 +45,7 @@ describe('a look-up', () => {
     ['finds nothing in a history that reaches back far enough', pageOf([], 49_000), [], 'absent'],
     ['cannot tell from one that does not', pageOf([], 55_000), [], 'inconclusive'],
     ['cannot tell from one that is unreadable', pageOf([], -Infinity, false), [], 'inconclusive'],
-    ['cannot tell without a page', undefined, [], 'inconclusive'],
+    ['cannot tell without a page', undefined, [], 'no-history'],
     ['takes a clock that is a little behind for right', pageOf([entry('a', 51_000)]), [], 'found a'],
     ['cannot tell where an equal message is older than the window', pageOf([entry('a', 49_000)]), [], 'inconclusive'],
     ['needs no clock beside a message that was there before', pageOf([entry('before', -9e9, false), entry('a', -8e9)]), ['before'], 'found a'],
@@ -50,97 +55,96 @@ describe('a look-up', () => {
   ]
   for (const [what, page, claimed, verdict] of cases) {
     test(what, async () => {
-      const { judge } = await setUp(chats => claimed.forEach(id => claim(chats, id)))
-      assert.equal(told(judge(page)), verdict)
+      const { judge } = await setUp(claims => claimed.forEach(id => claim(claims, id)))
+      assert.equal(judge(page), verdict)
     })
   }
 
   test('finds one of two open equal messages only where both are there, and takes neither for absent between', async () => {
-    const { chats, judge } = await setUp()
-    const other = chats.begin('c', 'other', 'x', settle)
+    const { claims, judge } = await setUp()
+    const other = claims.begin('c', 'other', 'x', settle)
     const [none, one, two] = [[], [entry('a', 61_000)], [entry('a', 61_000), entry('b', 62_000)]].map(own => pageOf(own))
-    assert.deepEqual([none, one, two].map(page => told(judge(page))), ['absent', 'inconclusive', 'found a'])
-    chats.found('c', other, 'b')
-    assert.equal(told(judge(two)), 'found a')
+    assert.deepEqual([none, one, two].map(page => judge(page)), ['absent', 'inconclusive', 'found a'])
+    assert.equal(judge(two, other), 'found b')
   })
 
   test('knows a call that was answered until the end of its delivery is written, and one without an answer after that', async () => {
-    const { chats } = await setUp()
-    const begin = (): OpenCall[] => ['d 0', 'd 1'].map(name => chats.begin('c', name, 'x', settle))
+    const { claims } = await setUp()
+    const begin = (): OpenCall[] => ['d 0', 'd 1'].map(name => claims.begin('c', name, 'x', settle))
     const [answered, open] = begin()
-    chats.answered('c', 'd 0', { messageIds: ['a'] }, true)
+    claims.answered('c', 'd 0', { messageIds: ['a'] }, true)
     assert.deepEqual(begin().map((call, index) => call === [answered, open][index]), [true, true])
     const late = { success: false, error: new RelayError('unanswered') } as const
-    chats.written('c', 'd', [late, undefined])
+    claims.written('c', 'd', [late, undefined])
     assert.equal(begin()[0], answered, 'its end does not tell of an answer that came while it was written')
-    chats.written('c', 'd', [{ success: true, messageIds: ['a'] }, undefined])
+    claims.written('c', 'd', [{ success: true, messageIds: ['a'] }, undefined])
     assert.deepEqual(begin().map((call, index) => call === [answered, open][index]), [false, true])
   })
 
   test('that was given up takes nothing that a later call of its delivery has brought', async () => {
-    const { chats, call, judge } = await setUp()
-    chats.drop('c', 'call')
-    const next = chats.begin('c', 'call', 'x', settle)
+    const { claims, call, judge } = await setUp()
+    claims.drop('c', 'call')
+    const next = claims.begin('c', 'call', 'x', settle)
     const page = pageOf([entry('a', 71_000)], 0)
-    assert.deepEqual([call, next].map(of => told(judge(page, of))), ['inconclusive', 'found a'])
+    assert.deepEqual([call, next].map(of => judge(page, of)), ['inconclusive', 'found a'])
   })
 
   test('counts an equal message that the platform took without an ID', async () => {
-    const { chats, judge } = await setUp()
-    chats.begin('c', 'file', 'x', settle)
-    chats.answered('c', 'file', { messageIds: [] })
-    assert.equal(told(judge(pageOf([entry('a', 61_000)]))), 'inconclusive')
-    assert.equal(chats.openFor('c', 'x'), 20_000)
+    const { claims, judge } = await setUp()
+    claims.begin('c', 'file', 'x', settle)
+    claims.answered('c', 'file', { messageIds: [] })
+    assert.equal(judge(pageOf([entry('a', 61_000)])), 'inconclusive')
+    assert.equal(claims.settling('c', 'x'), 20_000)
   })
 
   test('takes a report for the message, unless it came before the call or belongs to another', async () => {
-    const { chats, call } = await setUp(chats => claim(chats, 'claimed'))
+    const { claims, call } = await setUp(claims => claim(claims, 'claimed'))
     const reports = [{ id: 'early', heardAt: 59_999 }, { id: 'claimed', heardAt: 61_000 }]
-    assert.equal(told(chats.judge('c', call, reports)), 'inconclusive')
-    assert.equal(told(chats.judge('c', call, [...reports, { id: 'a', heardAt: 61_000 }])), 'found a')
+    assert.equal(told(claims, call, reports), 'no-history')
+    assert.equal(told(claims, call, [...reports, { id: 'a', heardAt: 61_000 }]), 'found a')
   })
 
   test('of two equal messages finds the one that came before a restart first, although only the other was reported since', async () => {
-    const { chats, call } = await setUp()
-    chats.begin('c', 'other', 'x', settle)
+    const { claims, call } = await setUp()
+    claims.begin('c', 'other', 'x', settle)
     const page = pageOf([entry('a', 61_000), entry('b', 65_000)])
-    assert.equal(told(chats.judge('c', call, [{ id: 'b', heardAt: 65_000 }], page)), 'found a')
+    assert.equal(told(claims, call, [{ id: 'b', heardAt: 65_000 }], page), 'found a')
   })
 
   test('remembers the newest of more messages than it can remember, those of this process last', async () => {
-    const { chats, judge } = await setUp(chats => claim(chats, 'own'))
+    const { claims, judge } = await setUp(claims => claim(claims, 'own'))
     const past = Array.from({ length: 1_000 }, (_, seq): Delivery => {
       const request = { mode: 'single' as const, target: { kind: 'group' as const, id: 'c' }, bot: {}, items: [{ type: 'text' as const, text: 'x' }] }
       const origin = { id: String(seq), caller: null, door: 'webhook' } as const
       return { ...createDelivery(origin, seq, 0, request), results: [{ success: true, messageIds: [`old ${seq}`] }] }
     })
-    chats.learn('c', past.reverse())
+    claims.learn('c', past.reverse())
     // As many as the longest page of a history.
     const ids = ['own', ...Array.from({ length: 499 }, (_, index) => `old ${501 + index}`)]
-    assert.equal(told(judge(pageOf(ids.map(id => entry(id, 61_000))))), 'absent')
+    assert.equal(judge(pageOf(ids.map(id => entry(id, 61_000)))), 'absent')
   })
 
   for (const by of [-3_000, 3_000, 1_000]) {
     test(`is ${by === 1_000 ? 'not ' : ''}inconclusive when the machine's clock was set by ${by} ms during the call`, async () => {
       const { clock, judge } = await setUp()
       clock.step(by)
-      assert.equal(told(judge(pageOf([entry('a', 61_000)]))), by === 1_000 ? 'found a' : 'inconclusive')
+      assert.equal(judge(pageOf([entry('a', 61_000)])), by === 1_000 ? 'found a' : 'inconclusive')
     })
   }
 
   test('counts the settling time of a message of an earlier process from now, and where it left by the machine\'s clock', async () => {
-    const { chats, judge } = await setUp()
-    chats.drop('c', 'call')
-    const restored = chats.restore('c', 'restored', { likeness: 'x', since: 20_000, settle })
-    assert.equal(chats.openFor('c', 'x'), settle)
-    assert.deepEqual([9_000, 11_000].map(time => told(judge(pageOf([entry('a', time)]), restored))), ['inconclusive', 'found a'])
+    const { claims, judge } = await setUp()
+    claims.drop('c', 'call')
+    const restored = claims.restore('c', 'restored', { likeness: 'x', since: 20_000, settle })
+    assert.equal(claims.settling('c', 'x'), settle)
+    assert.deepEqual([9_000, 11_000].map(time => judge(pageOf([entry('a', time)]), restored)), ['inconclusive', 'found a'])
   })
 
   test('is overridden by the ID in an answer', async () => {
-    const { chats, call } = await setUp()
-    const other = chats.begin('c', 'other', 'x', settle)
-    chats.found('c', call, 'a')
-    chats.answered('c', 'call', { messageIds: ['b'] })
-    assert.equal(told(chats.judge('c', other, [], pageOf([entry('a', 61_000), entry('b', 62_000)]))), 'found a')
+    const { claims, call } = await setUp()
+    assert.equal(told(claims, call, [], pageOf([entry('a', 61_000)])), 'found a')
+    const other = claims.begin('c', 'other', 'x', settle)
+    claims.answered('c', 'call', { messageIds: ['b'] })
+    assert.equal(told(claims, other, [], pageOf([entry('a', 61_000), entry('b', 62_000)])), 'found a')
   })
 })

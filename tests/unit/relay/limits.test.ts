@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { chat, Core, fates, limited } from '../../../support/core'
+import { chat, Core, fates, limited } from '../../support/core'
 
 const other = { kind: 'group', id: '2' } as const
 const file = { type: 'file', link: { kind: 'remote', url: 'http://example.com/x' } } as const

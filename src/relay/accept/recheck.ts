@@ -1,11 +1,11 @@
 import { RelayError } from '../../errors'
-import { toSent } from '../send/attempt'
-import { nameOf } from './claims'
 import { every, inTime } from '../clock'
 import type { Entry } from '../delivery/deliveries'
 import { again, isOverdue, isUnfinished, type Change, type Delivery } from '../delivery/delivery'
+import { nameOf } from '../look-up/claims'
 import { queueOf } from '../queue/queue'
 import type { EntryContext, Waiting } from '../queue/queues'
+import { toSent } from '../send/attempt'
 import { openMessage } from '../send/send'
 import { recallReplaced } from '../send/thread'
 
@@ -32,7 +32,7 @@ export class Recheck {
   /** The time until the open messages of a delivery have settled, in milliseconds. */
   settling(delivery: Delivery): number {
     const queue = queueOf(delivery)
-    return Math.max(0, ...delivery.open.map(({ likeness }) => this.context.chats.openFor(queue, likeness)))
+    return Math.max(0, ...delivery.open.map(({ likeness }) => this.context.claims.settling(queue, likeness)))
   }
 
   /**
@@ -46,18 +46,16 @@ export class Recheck {
   }
 
   private async ask(entry: Entry): Promise<boolean> {
-    const { clock, port, chats, lookUps, deliveries } = this.context
+    const { clock, port, claims, lookUps, deliveries } = this.context
     const { delivery } = entry
     const account = port.find(delivery.bot)
     // Members of a digest are looked up by the digest.
     if (!account?.isOnline || delivery.flow.digest) return false
-    const chat = queueOf(delivery)
     let mayRepeat = true
     for (const open of delivery.open) {
-      const name = nameOf(delivery.id, open.indices)
-      const call = chats.restore(chat, name, open)
-      const wanted = { account, target: delivery.target, chat, call, ...await openMessage(this.context, entry, open, account) }
-      const finding = await lookUps.look(wanted)
+      const call = claims.restore(queueOf(delivery), nameOf(delivery.id, open.indices), open)
+      const message = await openMessage(this.context, entry, open, account)
+      const finding = await lookUps.look({ account, target: delivery.target, call, ...message })
       if (finding.kind === 'found') {
         await recallReplaced(this.context, entry, account, open.indices)
         deliveries.correct(entry, open.indices, toSent(finding, open.likeness))

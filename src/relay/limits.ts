@@ -1,5 +1,5 @@
-import type { Limit } from '../../platform/port'
-import type { Clock } from '../clock'
+import type { Limit } from '../platform/port'
+import type { Clock } from './clock'
 
 /**
  * The rate limits that platforms have answered with, for one chat or for all chats of an account. They survive a reload of the plugin.
@@ -10,8 +10,10 @@ export class Limits {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Notes a limit. @param queue the name of the queue */
-  note(queue: string, { scope, after }: Limit): void {
+  /** Notes a limit, if there is one. @param queue the name of the queue */
+  note(queue: string, limit: Limit | undefined): void {
+    if (!limit) return
+    const { scope, after } = limit
     const now = this.clock.now()
     for (const [name, end] of this.ends) if (end <= now) this.ends.delete(name)
     const name = namesOf(queue)[scope]
