@@ -1,6 +1,6 @@
 import fs from 'node:fs'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { Syncer } from '../../src/relay/store/workers'
 import type { Random } from './random'
 
@@ -43,11 +43,17 @@ class Bytes {
 /** A file as its users see it, and what of it is on the disk for certain. */
 class TrackedFile {
   private readonly now = new Bytes()
-  private durable = new Bytes()
+  private durable: Bytes
   /** The blocks that were written since they were last synced, with the number of the write. */
   private readonly dirty = new Map<number, number>()
   private writes = 0
   private syncs = 0
+
+  /** @param content what is on the disk already */
+  constructor(content: Uint8Array) {
+    this.now.write(content, 0)
+    this.durable = this.now.copy()
+  }
 
   write(data: Uint8Array, at: number): void {
     this.now.write(data, at)
@@ -115,7 +121,7 @@ export class Disk {
    */
   constructor(folder: string, countsSyncs: boolean, atCheckpoint: () => void) {
     const database = join(folder, 'relay.db')
-    this.files = new Map(['', '-wal'].map(suffix => [database + suffix, new TrackedFile()]))
+    this.files = new Map([database, `${database}-wal`].map(path => [path, new TrackedFile(existsSync(path) ? readFileSync(path) : Buffer.of())]))
     const main = this.files.get(database)
     const { open } = this
     this.wrap(fs, 'openSync', (call, [path]) => {
@@ -126,6 +132,13 @@ export class Disk {
     })
     this.wrap(fs, 'closeSync', (call, [descriptor]) => {
       open.delete(Number(descriptor))
+      return call()
+    })
+    // SQLite removes a log that it has emptied.
+    this.wrap(fs, 'unlinkSync', (call, [path]) => {
+      const file = this.files.get(String(path))
+      file?.truncate(0)
+      file?.sync()
       return call()
     })
     const onFile = (method: keyof typeof fs, effect: (file: TrackedFile, args: unknown[]) => void): void => {
@@ -156,7 +169,7 @@ export class Disk {
 
   /** The power is cut. */
   cut(random: Random): Image {
-    return new Image(new Map([...this.files].map(([path, file]) => [path.split('/').at(-1) ?? '', file.cut(random)])))
+    return new Image(new Map([...this.files].map(([path, file]) => [basename(path), file.cut(random)])))
   }
 
   /** Watches no longer. */
