@@ -35,7 +35,9 @@ export class Relay {
   /** Resolves with the first core, at the end, or when callers should wait no longer. */
   private readonly begun: Promise<void>
   private readonly hasBegun = new AbortController()
-  private readonly absent = new ClosedStore(new RelayError('standby', undefined, { headers: standbyHeaders }), this.stop.signal)
+  private readonly absent = new ClosedStore(
+    new RelayError('store-down', 'the relay has not opened its data file yet: try again later', { headers: standbyHeaders }), this.stop.signal,
+  )
 
   /**
    * @param memory what survives a reload of the plugin

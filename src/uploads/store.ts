@@ -1,8 +1,8 @@
 import type { Context, Logger } from 'koishi'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { lstat, mkdir, opendir, readdir, realpath, rm, rmdir, stat, unlink, utimes } from 'node:fs/promises'
-import { join } from 'node:path'
+import { lstat, mkdir, open, opendir, readdir, realpath, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { codeOf, RelayError } from '../errors'
 import { day, hour, minute } from '../lib/time'
@@ -28,6 +28,13 @@ export const retention = day
 const interval = 10 * minute
 /** The age, in milliseconds, of an unfinished upload that a crash left behind. No present upload takes nearly as long. */
 const staleAfter = hour
+
+/** Makes the names in a folder safe from a power cut, where the system can. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r').catch(() => undefined)
+  await folder?.sync().catch(() => undefined)
+  await folder?.close()
+}
 
 /** The upload directory: `<uuid v4>/<name>` for each file. It may contain other things as well. */
 export class UploadStore {
@@ -56,12 +63,6 @@ export class UploadStore {
       await upload.discard()
       throw ['ENOSPC', 'EDQUOT'].includes(codeOf(error)) ? new RelayError('storage-full', undefined, { cause: error }) : error
     }
-  }
-
-  /** Stores data as a file that only this user can read, and returns its ID. The name is made safe. Fails like {@link write}. */
-  async saveData(data: Buffer | string, name: string): Promise<string> {
-    const [id = ''] = await this.write(upload => void upload.open(name).end(data))
-    return id
   }
 
   /** Removes a file early. If that fails, the sweep removes it later. */
@@ -115,15 +116,23 @@ export class UploadStore {
   }
 
   /**
-   * Keeps a file from expiring before a time in milliseconds since the epoch. This moves its modification time, so it outlasts a restart.
+   * Keeps a file from expiring before a time in milliseconds since the epoch. This moves its modification time, so it outlasts a restart;
+   * the file is flushed, so that it outlasts a power cut as well.
    *
    * @throws RelayError `file-not-found`, as {@link resolve}
    */
   keepUntil(id: string, until: number): Promise<void> {
     return this.use(id, async ({ path }) => {
-      const { mtimeMs } = await stat(path)
-      const modified = new Date(Math.max(mtimeMs, until - retention))
-      await utimes(path, modified, modified)
+      const file = await open(path, 'r+')
+      try {
+        const { mtimeMs } = await file.stat()
+        const modified = new Date(Math.max(mtimeMs, until - retention))
+        await file.utimes(modified, modified)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      for (const folder of [dirname(path), this.directory]) await syncFolder(folder)
     })
   }
 

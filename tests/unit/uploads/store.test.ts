@@ -17,7 +17,12 @@ function createStore() {
 
 /** Stores files without a request, and gives their IDs. */
 function put(store: UploadStore, ...names: string[]): Promise<string[]> {
-  return Promise.all(names.map(name => store.saveData(`content of ${name}`, name)))
+  return Promise.all(names.map(name => save(store, `content of ${name}`, name)))
+}
+
+async function save(store: UploadStore, data: Buffer | string, name: string): Promise<string> {
+  const [id = ''] = await store.write(upload => void upload.open(name).end(data))
+  return id
 }
 
 async function putOne(store: UploadStore, name: string) {
@@ -169,10 +174,10 @@ describe('an upload', () => {
   })
 })
 
-describe('saveData', () => {
+describe('write', () => {
   test('stores bytes and text under a safe name, for the owner only', async () => {
     const { directory, store } = createStore()
-    const [first, second] = [await store.saveData(Buffer.of(0, 255), '../a%.bin'), await store.saveData('内容', '内容.txt')]
+    const [first, second] = [await save(store, Buffer.of(0, 255), '../a%.bin'), await save(store, '内容', '内容.txt')]
     assert.match(first, /^[0-9a-f-]{36}\/a\.bin$/)
     assert.deepEqual(await readFile(join(directory, first)), Buffer.of(0, 255))
     assert.equal(await readFile(join(directory, second), 'utf8'), '内容')
@@ -183,7 +188,7 @@ describe('saveData', () => {
   test('rejects, and leaves nothing behind, when the file cannot be written', async () => {
     const { directory, store } = createStore()
     await writeFile(directory, 'in the way')
-    await assert.rejects(store.saveData('a', 'a'), { code: 'EEXIST' })
+    await assert.rejects(save(store, 'a', 'a'), { code: 'EEXIST' })
     assert.deepEqual(await tree(dirname(directory)), ['uploads'])
   })
 })
