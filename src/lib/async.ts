@@ -22,7 +22,7 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
 }
 
 /** The result of some work; `undefined` if it fails or takes longer than `time`, in milliseconds. */
-export async function inTime<T>(work: () => Promise<T>, time: number): Promise<T | undefined> {
+export async function within<T>(work: () => Promise<T>, time: number): Promise<T | undefined> {
   const end = new AbortController()
   const late = setTimeout(time, undefined, { signal: end.signal })
   return Promise.race([work(), late]).catch(() => undefined).finally(() => end.abort())
@@ -71,6 +71,6 @@ export class InFlight {
   /** Refuses new tasks, and waits until none is in flight, at most for `time`, in milliseconds. */
   async drain(time: number): Promise<void> {
     this.isClosed = true
-    if (this.tasks.size > 0) await inTime(() => once(this.events, 'idle'), time)
+    if (this.tasks.size > 0) await within(() => once(this.events, 'idle'), time)
   }
 }

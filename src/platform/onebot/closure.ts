@@ -1,4 +1,4 @@
-import { inTime } from '../../lib/async'
+import { within } from '../../lib/async'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import type { Target } from '../../message/model'
 import { forgive } from '../failure'
@@ -63,8 +63,8 @@ export class ClosureNotices {
     const isOpen = event.sub_type === 'lift_ban'
     const target: Target = { kind: 'group', id }
     // The bot may be muted besides, or everybody. Of what has ended, the answer may be old; LuckyLilliaBot refuses until it knows.
-    const left = isOpen ? await inTime(() => askClosure(account, target), roleTime) : undefined
-    const isExempt = !isOpen && isEverybody && isPrivileged((await inTime(() => memberInfo(account, id), roleTime))?.role)
+    const left = isOpen ? await within(() => askClosure(account, target), roleTime) : undefined
+    const isExempt = !isOpen && isEverybody && isPrivileged((await within(() => memberInfo(account, id), roleTime))?.role)
     // Another notice may have come meanwhile.
     if (last.get(id) !== event || isExempt) return
     const until = !isEverybody && seconds > 0 ? Date.now() + seconds * 1000 : null

@@ -1,5 +1,5 @@
 import type { Bot, Context } from 'koishi'
-import { inTime } from '../../lib/async'
+import { within } from '../../lib/async'
 import { unwrap } from '../../lib/koishi'
 import { fieldsOf, toText, type JsonObject } from '../../lib/shape'
 import type { Reason } from '../../message/causes'
@@ -113,7 +113,7 @@ export class Login {
     this.unanswered = 0
     const wire = wireOf(this.bot)
     const received = wire?.received
-    const answer = await inTime(() => request(this.bot, 'get_status', {}), interval)
+    const answer = await within(() => request(this.bot, 'get_status', {}), interval)
     this.isAsking = false
     if (answer === undefined) {
       // Another frame shows that the platform is at work, and the question may still stand behind a large picture.

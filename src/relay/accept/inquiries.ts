@@ -1,5 +1,6 @@
 import { RelayError } from '../../errors'
 import { Mutex } from '../../lib/async'
+import { day } from '../../lib/time'
 import type { BotSelector, Target } from '../../message/model'
 import { SendError, type Account, type Contact } from '../../platform/port'
 import { inTime } from '../clock'
@@ -10,7 +11,7 @@ import type { RelayOptions } from '../options'
 export type { Contact }
 
 /** The greatest age of a message to recall, in milliseconds: platforms allow some minutes, and more to administrators of a group. */
-const recallable = 24 * 60 * 60 * 1000
+const recallable = day
 
 /** How many deliveries, the newest first, are searched for it: a search for an unknown message reads all of them. */
 const maxLooked = 10_000

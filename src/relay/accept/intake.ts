@@ -1,4 +1,5 @@
 import { demand, RelayError } from '../../errors'
+import { day } from '../../lib/time'
 import { httpPlatform, type MessageRequest, type ParsedItem } from '../../message/model'
 import { checkItems, fitTexts } from '../send/fit'
 import type { Entry } from '../delivery/deliveries'
@@ -9,7 +10,7 @@ import type { Submission } from '../options'
 import { currentWay, tryWays } from '../queue/ways'
 
 /** The default lifetime of a deferred or retried delivery, in milliseconds. */
-export const defaultExpiry = 24 * 60 * 60 * 1000
+export const defaultExpiry = day
 
 /** Turns submissions into deliveries and enters them into queues. */
 export class Intake {

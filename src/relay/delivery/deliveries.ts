@@ -1,4 +1,5 @@
 import { RelayError } from '../../errors'
+import { hour } from '../../lib/time'
 import type { ParsedItem } from '../../message/model'
 import { writeTarget } from '../../message/target'
 import { inTime } from '../clock'
@@ -43,7 +44,7 @@ const chunk = 250
 const mostRecords = 10_000
 const contentGone = 'the content of this delivery is gone: send it again as a new request'
 /** How much longer than its delivery an uploaded file is kept, in milliseconds. */
-const fileMargin = 60 * 60 * 1000
+const fileMargin = hour
 /** How many unanswered deliveries are remembered for look-ups. */
 const mostUnanswered = 10_000
 
