@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fieldsOf, isObject, type JsonObject } from '../../../src/lib/shape'
 import { apiKey, type TestRelay } from '../../support/relay'
+import { until } from '../../support/until'
 
 export const group = '123456'
 export const other = '654321'
@@ -19,22 +20,33 @@ export interface HookReply {
   error: JsonObject
 }
 
-/** Posts as a sender does that has its key in the address. */
-export async function post(relay: TestRelay, path: string, body: unknown, init: RequestInit & { key?: string } = {}): Promise<HookReply> {
+/** Posts as a sender does that has its key in the address, and waits, unless told otherwise, until what was accepted has left. */
+export async function post(
+  relay: TestRelay, path: string, body: unknown, init: RequestInit & { key?: string, isHasty?: boolean } = {},
+): Promise<HookReply> {
   const url = new URL(`${relay.url}/hooks/${path}`)
-  const { key = apiKey, ...rest } = init
+  const { key = apiKey, isHasty = false, ...rest } = init
   if (key !== '') url.searchParams.set('key', key)
-  return reply(await fetch(url, {
+  const response = await fetch(url, {
     method: 'POST',
     body: typeof body === 'string' || body instanceof FormData || body instanceof URLSearchParams ? body : JSON.stringify(body),
     ...typeof body === 'string' || body instanceof FormData || body instanceof URLSearchParams ? {} : { headers: { 'content-type': 'application/json' } },
     ...rest,
-  }))
+  })
+  if (!isHasty) await left(relay)
+  return reply(response)
 }
 
 /** Asks by GET with the key in a header. */
 export async function get(relay: TestRelay, path: string, method = 'GET'): Promise<HookReply> {
-  return reply(await relay.request(`/hooks/${path}`, { method }))
+  const response = await relay.request(`/hooks/${path}`, { method })
+  await left(relay)
+  return reply(response)
+}
+
+/** Waits until nothing is on its way. What is held, or waits for its bot, stays. */
+async function left(relay: TestRelay): Promise<void> {
+  await until('what was accepted has left', async () => !/"state":"(?:busy|waiting)"/.test(await (await relay.request('/queues')).text()))
 }
 
 async function reply(response: Response): Promise<HookReply> {
