@@ -46,7 +46,10 @@ export async function get(relay: TestRelay, path: string, method = 'GET'): Promi
 
 /** Waits until nothing is on its way. What is held, or waits for its bot, stays. */
 async function left(relay: TestRelay): Promise<void> {
-  await until('what was accepted has left', async () => !/"state":"(?:busy|waiting)"/.test(await (await relay.request('/queues')).text()))
+  await until('what was accepted has left', async () => {
+    const { data } = await reply(await relay.request('/deliveries?state=queued,sending'))
+    return Array.isArray(data.deliveries) && data.deliveries.every(each => fieldsOf(each).held !== undefined)
+  })
 }
 
 async function reply(response: Response): Promise<HookReply> {
