@@ -53,9 +53,8 @@ const layers = [
   'delivery/summary', 'delivery/flow', 'delivery/delivery', 'options',
   ...room('delivery', 'row', 'filter', 'deliveries-table', 'purge', 'deliveries', 'history'),
   ...room('look-up', 'claims', 'look-up'),
-  'queue/ways', 'queue/obstacles', 'queue/gates',
-  ...room('send', 'media', 'fit', 'compose', 'preview', 'thread', 'attempt', 'send'),
-  ...room('queue', 'bundle', 'queue', 'conclude', 'queues'),
+  ...room('send', 'media', 'fit', 'compose', 'preview', 'context', 'items', 'thread', 'arrived', 'attempt', 'send'),
+  ...room('queue', 'ways', 'obstacles', 'gates', 'bundle', 'queue', 'conclude', 'queues'),
   ...room('accept', 'fingerprint', 'inquiries', 'intake', 'recheck', 'keys'),
   'core', 'relay', 'start',
 ]

@@ -5,9 +5,8 @@ import { again, isOverdue, isUnfinished, type Change, type Delivery } from '../d
 import { nameOf } from '../look-up/claims'
 import { queueOf } from '../queue/queue'
 import type { EntryContext, Waiting } from '../queue/queues'
-import { toSent } from '../send/attempt'
+import { arrived } from '../send/arrived'
 import { openMessage } from '../send/send'
-import { recallReplaced } from '../send/thread'
 
 /** When an unanswered delivery is looked up again, in milliseconds after its end. It is looked up once more when it has settled. */
 const looks = [60_000, 5 * 60_000]
@@ -46,7 +45,7 @@ export class Recheck {
   }
 
   private async ask(entry: Entry): Promise<boolean> {
-    const { clock, port, claims, lookUps, deliveries } = this.context
+    const { clock, port, claims, lookUps } = this.context
     const { delivery } = entry
     const account = port.find(delivery.bot)
     // Members of a digest are looked up by the digest.
@@ -56,10 +55,8 @@ export class Recheck {
       const call = claims.restore(queueOf(delivery), nameOf(delivery.id, open.indices), open)
       const message = await openMessage(this.context, entry, open, account)
       const finding = await lookUps.look({ account, target: delivery.target, call, ...message })
-      if (finding.kind === 'found') {
-        await recallReplaced(this.context, entry, account, open.indices)
-        deliveries.correct(entry, open.indices, toSent(finding, open.likeness))
-      } else mayRepeat &&= finding.repeatableUntil > clock.now()
+      if (finding.kind === 'found') await arrived(this.context, entry, account, open, finding)
+      else mayRepeat &&= finding.repeatableUntil > clock.now()
     }
     return mayRepeat
   }

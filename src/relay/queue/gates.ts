@@ -1,6 +1,5 @@
 import type { RelayError } from '../../errors'
 import { causes } from '../../message/causes'
-import type { Target } from '../../message/model'
 import { quietUntil } from '../../message/quiet'
 import { longestLimit, type Closure, type SendError } from '../../platform/port'
 import { inTime } from '../clock'
@@ -8,15 +7,8 @@ import { digestOf, type Delivery } from '../delivery/delivery'
 import type { Deferral } from '../delivery/flow'
 import type { Limits } from '../limits'
 import type { RunningOptions } from '../options'
+import type { Gated } from '../send/context'
 import { offlineBlock, refusalOf, type Block, type Obstacle } from './obstacles'
-
-/** The part of a queue that its gate needs. */
-export interface Gated {
-  readonly name: string
-  /** `platform:selfId`. */
-  readonly bot: string
-  readonly target: Target
-}
 
 /** The state of a chat. Times are those of the monotonic clock, in milliseconds. */
 interface Gate {

@@ -5,7 +5,8 @@ import type { Entry } from '../delivery/deliveries'
 import type { Delivery } from '../delivery/delivery'
 import type { Deferral } from '../delivery/flow'
 import type { Delay } from '../options'
-import type { Gated, Gates } from './gates'
+import type { Gated } from '../send/context'
+import type { Gates } from './gates'
 import { reasonOf, type Block } from './obstacles'
 
 /** The deliveries to one target through one bot, in the order of acceptance. */

@@ -6,14 +6,21 @@ import type { Entry } from '../delivery/deliveries'
 import { digestOf, failRest, isOverdue, mayHaveArrived, type Delivery, type Results } from '../delivery/delivery'
 import type { Delay } from '../options'
 import { checkItems } from '../send/fit'
-import { send, type SendContext, type SendEnd } from '../send/send'
+import type { SendContext } from '../send/context'
+import { send, type SendEnd } from '../send/send'
 import { gather, joins } from './bundle'
 import { conclude, type Conclusion } from './conclude'
+import type { Gates } from './gates'
 import { backlogOf, isScheduled, Queue, queueOf, readQueue, stateOf, untilDue, waitingIn, type Backlog, type QueueState } from './queue'
 import { currentWay, hasNextWay, nextWay, tryWays } from './ways'
 
+/** The parts of the core that queues need. */
+export interface QueuesContext extends SendContext {
+  gates: Gates
+}
+
 /** The parts of the core for work that enters deliveries into queues. */
-export interface EntryContext extends SendContext {
+export interface EntryContext extends QueuesContext {
   queues: Queues
 }
 
@@ -67,7 +74,7 @@ export class Queues {
   private readonly endWatches: (() => void)[]
   private readonly working = new Set<Promise<void>>()
 
-  constructor(private readonly context: SendContext) {
+  constructor(private readonly context: QueuesContext) {
     const { port, clock, gates } = context
     // Pauses and holds from before a reload still count, show, and end.
     for (const at of gates.names().map(readQueue)) if (at) this.wake(this.queueAt(at, true))

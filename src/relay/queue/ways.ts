@@ -1,6 +1,5 @@
 import { RelayError } from '../../errors'
-import type { Language } from '../../lib/language'
-import type { Address, ParsedItem } from '../../message/model'
+import type { Address } from '../../message/model'
 import { writeAddress } from '../../message/target'
 import type { Clock } from '../clock'
 import { failRest, mayHaveArrived, outcomeOf, type Change, type Delivery, type Results } from '../delivery/delivery'
@@ -70,20 +69,4 @@ export function firstWay({ flow, results, updatedAt }: Delivery, hasBot: (way: A
   if (!route || !first || results.some(result => result?.success)) return {}
   const past = present && index < route.index ? [...route.past, endOf(present, results, updatedAt)] : route.past
   return { target: first.target, bot: '', flow: { ...flow, route: { ...route, index, past } } }
-}
-
-const repetition: Readonly<Record<Language, string>> = {
-  'en-US': '(May be a repetition: the first attempt was not confirmed.)',
-  'zh-CN': '（可能重复：此前的发送未得到确认。）',
-}
-
-/**
- * The items of a delivery for the present way. After an unanswered way, the text begins with a line that says that it may be a
- * repetition.
- */
-export function itemsForWay({ flow: { route, policy } }: Delivery, items: readonly ParsedItem[]): readonly ParsedItem[] {
-  if (!route?.past.some(({ outcome }) => outcome === 'unanswered')) return items
-  const first = items.findIndex(item => !(item instanceof RelayError) && item.type === 'text')
-  const line = policy?.lang ? repetition[policy.lang] : `${repetition['zh-CN']} ${repetition['en-US']}`
-  return items.map((item, index) => index === first && 'text' in item ? { ...item, text: `${line}\n${item.text}` } : item)
 }

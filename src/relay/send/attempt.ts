@@ -1,21 +1,14 @@
 import { RelayError } from '../../errors'
 import { onAbort } from '../../lib/async'
 import { longestLimit, SendError, type Account, type Message, type Receipt } from '../../platform/port'
-import { nameOf, type Claims, type OpenCall } from '../look-up/claims'
-import { isRepeatable, type LookUps, type MessageKind } from '../look-up/look-up'
+import { nameOf, type OpenCall } from '../look-up/claims'
+import { isRepeatable, type MessageKind } from '../look-up/look-up'
 import type { Entry } from '../delivery/deliveries'
-import { isDurable, type Open, type Results, type Sent } from '../delivery/delivery'
-import type { Limits } from '../limits'
+import { isDurable, type Open, type Results } from '../delivery/delivery'
 import type { Finding } from '../options'
 import type { EndCall } from '../delivery/summary'
-import { recallReplaced, type ThreadContext } from './thread'
-
-/** The parts of the core that attempts need. */
-export interface AttemptContext extends ThreadContext {
-  claims: Claims
-  lookUps: LookUps
-  limits: Limits
-}
+import { arrived } from './arrived'
+import type { SendContext } from './context'
 
 /** One platform message to send. */
 export interface Sending {
@@ -68,15 +61,12 @@ export function backoff(failures: number, random: number): number {
  * @throws SendError the outcome of all calls together: `unanswered` while one of them may have arrived
  * @throws RelayError `store-down`, `storage-full`, `stopping`
  */
-export function attempt(context: AttemptContext, sending: Sending): Promise<Receipt> {
+export function attempt(context: SendContext, sending: Sending): Promise<Receipt> {
   return new Attempt(context, sending).run()
 }
 
-/** The result of a message that arrived. One without an ID is remembered by its likeness, so that no look-up takes it for an equal one. */
-export function toSent({ messageIds }: Pick<Receipt, 'messageIds'>, likeness: string): Sent {
-  // A copy takes no more memory than its entries; the list of a platform may have grown, and there are thousands of records.
-  return { success: true, messageIds: messageIds.slice(), ...messageIds.length === 0 && { likeness } }
-}
+/** What a look-up shows that could not be made. */
+const nothing: Finding = { kind: 'silent', messageIds: [], repeatableUntil: -Infinity }
 
 /** Each step resolves to the failure that ends the attempt, or to nothing if another call follows or the message has arrived. */
 class Attempt {
@@ -100,7 +90,7 @@ class Attempt {
   private isDoubtful = false
   private hasEnded = false
 
-  constructor(private readonly context: AttemptContext, private readonly sending: Sending) {
+  constructor(private readonly context: SendContext, private readonly sending: Sending) {
     const { clock, policy: { timeout }, queue: { interval } } = context
     const { entry: { delivery }, indices, earlier, retries } = sending
     this.name = nameOf(delivery.id, indices)
@@ -216,14 +206,11 @@ class Attempt {
 
   private onSuccess(receipt: Receipt): void {
     const { context, sending: { entry, account, indices, chat, message } } = this
-    const { claims, deliveries, stop } = context
+    const { claims, stop } = context
     // Until the end is in the file, and after a stop, the next relay finds the answer with the chat.
     claims.answered(chat, this.name, receipt, isDurable(entry.delivery) || stop.aborted)
     this.receipt = receipt
-    const sent = toSent(receipt, message.likeness)
-    if (this.hasEnded && !stop.aborted) {
-      void recallReplaced(context, entry, account, indices).then(() => deliveries.correct(entry, indices, sent))
-    }
+    if (this.hasEnded && !stop.aborted) void arrived(context, entry, account, { indices, likeness: message.likeness }, receipt)
     this.wake()
   }
 
@@ -249,10 +236,9 @@ class Attempt {
     const end = await this.rest(failure)
     // A further call needs some of the time.
     const finding = await this.look(this.openCall(), Math.min(this.deadline - (end ? 0 : timeout / 4), clock.now() + timeout))
-    if (finding?.kind === 'found') this.receipt ??= finding
     // The next relay has to look.
-    if (stop.aborted && !finding) this.isOpen = true
-    const isKnown = finding?.kind === 'absent' || finding?.kind === 'no-history'
+    if (stop.aborted && finding === nothing) this.isOpen = true
+    const isKnown = finding.kind === 'absent' || finding.kind === 'no-history'
     return end ?? (isKnown || isRepeatable(this.sending.kind) ? undefined : failure)
   }
 
@@ -271,36 +257,47 @@ class Attempt {
     const until = entry.delivery.deferred ? clock.now() + patience : this.deadline
     for (let moment = Math.min(firstMoment, timeout / 2); ; moment = Math.min(2 * moment, longestMoment)) {
       const finding = await this.look(call, until)
-      if (finding?.kind === 'found') this.receipt ??= finding
       if (this.receipt) return
-      if (finding && finding.repeatableUntil > clock.now() && !this.isLast) {
-        this.repeatableUntil = finding.repeatableUntil
-        const end = await this.rest(failure)
-        if (!end && finding.kind === 'absent' && finding.repeatableUntil === Infinity) this.isOpen = false
-        return end && !this.isCut ? explain(end, finding) : end
-      }
+      if (finding.repeatableUntil > clock.now() && !this.isLast) return this.repeat(failure, finding)
       const left = until - clock.now()
       // The answer of the last call still counts until the deadline.
-      const isVain = finding?.kind === 'no-history' && !message.reports && !this.isLast
-      if (isVain || left <= 0 || stop.aborted) return this.isCut ? failure : explain(failure, finding)
+      const isVain = finding.kind === 'no-history' && !message.reports && !this.isLast
+      if (isVain || left <= 0 || stop.aborted) return this.explain(failure, finding)
       await this.wait(Math.min(moment, left, claims.settling(chat, likeness) || moment))
     }
   }
 
+  /** Waits before a further call that a look-up allows. An absent message leaves nothing open. */
+  private async repeat(failure: SendError, finding: Finding): Promise<SendError | undefined> {
+    this.repeatableUntil = finding.repeatableUntil
+    const end = await this.rest(failure)
+    if (end) return this.explain(end, finding)
+    if (finding.kind === 'absent' && finding.repeatableUntil === Infinity) this.isOpen = false
+  }
+
+  /** Adds to an unanswered failure what a look-up shows of its cause, unless that is the loss of the connection. */
+  private explain(failure: SendError, { kind }: Finding): SendError {
+    if (this.isCut) return failure
+    if (kind === 'local') return new SendError('unanswered', undefined, { causeId: 'swallowed', cause: failure })
+    if (kind !== 'absent' || failure.causeId) return failure
+    return new SendError('unanswered', undefined, { causeId: 'vanished', cause: failure })
+  }
+
   /** Does one look-up as soon as the bot is online. */
-  private async look(call: OpenCall, until: number): Promise<Finding | undefined> {
+  private async look(call: OpenCall, until: number): Promise<Finding> {
     const { port, lookUps, clock, policy: { timeout } } = this.context
     const { account, message, kind, entry: { delivery: { target } } } = this.sending
     const unwatch = port.onHealth(() => this.wake())
     await this.wait(until - clock.now(), () => account.isOnline)
     unwatch()
-    if (!account.isOnline || this.receipt) return
-    let finding: Finding | undefined
+    if (!account.isOnline || this.receipt) return nothing
+    let finding = nothing
     void lookUps.look({ account, target, message, call, kind }).then(found => {
       finding = found
       this.wake()
     })
-    await this.wait(Math.min(timeout, until - clock.now()), () => finding !== undefined)
+    await this.wait(Math.min(timeout, until - clock.now()), () => finding !== nothing)
+    if (finding.kind === 'found') this.receipt ??= finding
     return finding
   }
 
@@ -327,11 +324,4 @@ class Attempt {
       if (isOver()) end()
     })
   }
-}
-
-/** Adds to an unanswered failure what a look-up shows of its cause. */
-function explain(failure: SendError, finding: Finding | undefined): SendError {
-  if (finding?.kind === 'local') return new SendError('unanswered', undefined, { causeId: 'swallowed', cause: failure })
-  if (finding?.kind !== 'absent' || failure.causeId) return failure
-  return new SendError('unanswered', undefined, { causeId: 'vanished', cause: failure })
 }

@@ -1,21 +1,16 @@
 import { RelayError } from '../../errors'
-import type { ParsedItem } from '../../message/model'
 import { SendError, type Account, type LoadedItem, type Message } from '../../platform/port'
-import { attempt, toSent, type AttemptContext } from './attempt'
 import { pause } from '../clock'
-import type { MessageKind } from '../look-up/look-up'
-import { compose, divide, kindOf, settlingTime } from './compose'
-import { prepareItem, type PreparedItem } from './media'
 import type { Entry } from '../delivery/deliveries'
-import { failureOf, isPassing, unanswered, withArrived, type Delivery, type ItemResult, type Open, type Results } from '../delivery/delivery'
-import type { Gated, Gates } from '../queue/gates'
-import { itemsForWay } from '../queue/ways'
-import { joinThread, loosen, messageOf, recallReplaced } from './thread'
-
-/** The parts of the core that a send needs. */
-export interface SendContext extends AttemptContext {
-  gates: Gates
-}
+import { failureOf, isPassing, unanswered, withArrived, type ItemResult, type Open, type Results } from '../delivery/delivery'
+import type { MessageKind } from '../look-up/look-up'
+import { arrived } from './arrived'
+import { attempt } from './attempt'
+import { compose, divide, kindOf, settlingTime } from './compose'
+import type { Gated, SendContext } from './context'
+import { itemsFor } from './items'
+import { prepareItem, type PreparedItem } from './media'
+import { joinThread, loosen, messageOf } from './thread'
 
 /** The result of a send. */
 export interface SendEnd {
@@ -27,146 +22,141 @@ export interface SendEnd {
 /** An item that can be sent, with its place in the request. */
 type Ready = PreparedItem & { index: number }
 
-/** A platform message in the left of a send. */
-interface Outgoing {
+/** The items of one platform message. */
+interface Part {
   items: readonly Ready[]
   retries: number
+  /** Its open call of an earlier send. */
   earlier?: Open
 }
 
 /** Sends the items of a delivery that have no result yet, combined into as few platform messages as possible. */
 export async function send(context: SendContext, entry: Entry, account: Account, queue: Gated): Promise<SendEnd> {
-  const { delivery } = entry
-  const { summary, createdAt } = delivery
+  const { delivery: { summary, createdAt } } = entry
   const { clock, deliveries, files } = context
   const items = deliveries.itemsOf(entry)
   const releases = items.flatMap(item => 'link' in item && item.link.kind === 'upload' ? [files.hold(item.link.id)] : [])
   summary.waited ??= Math.max(clock.wall() - createdAt, 0)
-  const results = [...delivery.results]
-  const work: Work = { entry, account, queue, results, hasLeft: false, failure: undefined }
   try {
-    await sendAll(context, work)
+    return await new Send(context, entry, account, queue).run()
   } finally {
     for (const release of releases) release()
   }
-  return { results: withArrived(delivery, results), failure: work.failure }
 }
 
-/** The state of a send. Results are filled in one by one. */
-interface Work {
-  entry: Entry
-  account: Account
-  queue: Gated
-  results: (ItemResult | undefined)[]
+class Send {
+  /** Filled in one by one. */
+  private readonly results: (ItemResult | undefined)[]
   /** Whether a first platform message was tried. The queue has waited for that one; the others wait here. */
-  hasLeft: boolean
-  /** The last failure of a platform message. */
-  failure: SendError | undefined
-}
+  private hasLeft = false
 
-async function sendAll(context: SendContext, work: Work): Promise<void> {
-  const { entry, account, queue, results } = work
-  const { delivery: { deferred, open } } = entry
-  const { gates, deliveries, policy: { retries } } = context
-  const mostCalls = gates.isRestricted(queue.bot) ? 1 : Infinity
-  const ready = await prepareAll(context, work)
-  const earlier = open.map((each): Outgoing => ({
-    items: ready.filter(({ index }) => each.indices.includes(index)), retries: Math.min(retries, each.calls + mostCalls - 1), earlier: each,
-  }))
-  const fresh = ready.filter(item => !earlier.some(({ items }) => items.includes(item)))
-  const messages = compose(fresh, account)
-  joinThread(context, entry, account, messages)
-  const combined = messages.map((items): Outgoing => ({ items, retries: Math.min(retries, mostCalls - 1) }))
-  const left = [...earlier.filter(({ items }) => items.length > 0), ...combined]
-  for (let next = left.shift(); next; next = left.shift()) {
-    const result = await sendOne(context, work, next)
-    const failure = failureOf(result)
-    const isClosed = failure?.last.isAboutTarget === true
-    const isRefused = failure?.outcome === 'refused' && !isClosed
-    if (isRefused && loosen(deliveries, entry, next.items.map(({ index }) => index))) {
-      left.unshift({ items: next.items, retries: next.retries })
-      continue
-    }
-    const parts = isRefused ? divide(next.items) : []
-    if (parts.length > 1) {
-      // So that only the bad items fail, each is sent by itself, once.
-      left.unshift(...parts.map(items => ({ items, retries: 0 })))
-      continue
-    }
-    work.failure = failure ?? work.failure
-    for (const { index } of next.items) results[index] = result
-    // A closed chat refuses the rest as well, and calls into it get accounts banned. A deferred delivery that cannot leave now is tried
-    // again as a whole.
-    const rest: ItemResult = failure && failure.last !== failure ? { success: false, error: failure.last.toRelayError() } : result
-    if (!isClosed && !(deferred && isPassing(rest))) continue
-    for (const { items, earlier } of left.splice(0)) for (const { index } of items) results[index] = earlier ? unanswered() : rest
+  constructor(
+    private readonly context: SendContext, private readonly entry: Entry, private readonly account: Account, private readonly queue: Gated,
+  ) {
+    this.results = [...entry.delivery.results]
   }
-}
 
-/** Prepares the items that have no result yet. */
-async function prepareAll({ media }: AttemptContext, { account, entry: { delivery, items = [] }, results }: Work): Promise<Ready[]> {
-  const { summary } = delivery
-  const ready: Ready[] = []
-  for (const [index, item] of itemsFor(account, delivery, items).entries()) {
-    if (results[index]) continue
+  async run(): Promise<SendEnd> {
+    const { entry: { delivery }, results } = this
+    const left = await this.parts()
+    let last: SendError | undefined
+    for (let part = left.shift(); part; part = left.shift()) {
+      const result = await this.sendPart(part)
+      const failure = failureOf(result)
+      const instead = failure ? this.instead(part, failure) : []
+      left.unshift(...instead)
+      if (instead.length > 0) continue
+      last = failure ?? last
+      for (const { index } of part.items) results[index] = result
+      // A closed chat refuses the rest as well, and calls into it get accounts banned. A deferred delivery that cannot leave now is tried
+      // again as a whole.
+      const rest: ItemResult = failure ? { success: false, error: failure.last.toRelayError() } : result
+      const isOver = failure?.last.isAboutTarget === true || (delivery.deferred && isPassing(rest))
+      const unsent = isOver ? left.splice(0) : []
+      for (const { items, earlier } of unsent) for (const { index } of items) results[index] = earlier ? unanswered() : rest
+    }
+    return { results: withArrived(delivery, results), failure: last }
+  }
+
+  /** The platform messages to send: first those that are open. */
+  private async parts(): Promise<Part[]> {
+    const { context, entry, account, queue } = this
+    // A restricted account makes one call a message.
+    const { gates, policy: { retries } } = context
+    const most = gates.isRestricted(queue.bot) ? 0 : retries
+    const ready = await this.prepareAll()
+    const earlier = entry.delivery.open.map((open): Part => ({
+      items: ready.filter(({ index }) => open.indices.includes(index)), retries: Math.min(retries, open.calls + most), earlier: open,
+    }))
+    const fresh = ready.filter(item => !earlier.some(({ items }) => items.includes(item)))
+    const messages = compose(fresh, account)
+    joinThread(context, entry, account, messages)
+    return [...earlier.filter(({ items }) => items.length > 0), ...messages.map((items): Part => ({ items, retries: most }))]
+  }
+
+  /** Prepares the items that have no result yet. */
+  private async prepareAll(): Promise<Ready[]> {
+    const { context: { media }, account, entry: { delivery, items = [] }, results } = this
+    const { summary } = delivery
+    const ready: Ready[] = []
+    for (const [index, item] of itemsFor(account, delivery, items).entries()) {
+      if (results[index]) continue
+      try {
+        if (item instanceof RelayError) throw item
+        const prepared = await prepareItem(item, media, account)
+        const shown = summary.items[index]
+        if (shown && 'load' in prepared && prepared.bytes !== undefined) shown.size ??= prepared.bytes
+        ready.push({ ...prepared, index })
+      } catch (error) {
+        results[index] = { success: false, error: RelayError.from(error) }
+      }
+    }
+    return ready
+  }
+
+  /** What is sent instead of a message that was refused. */
+  private instead({ items, retries }: Part, { outcome, last }: SendError): Part[] {
+    if (outcome !== 'refused' || last.isAboutTarget) return []
+    if (loosen(this.context.deliveries, this.entry, items.map(({ index }) => index))) return [{ items, retries }]
+    const parts = divide(items)
+    // So that only the bad items fail, each is sent by itself, once.
+    return parts.length > 1 ? parts.map(part => ({ items: part, retries: 0 })) : []
+  }
+
+  private async sendPart({ items, retries, earlier }: Part): Promise<ItemResult> {
+    const { context, entry, account, queue, results } = this
+    const { gates, policy: { settleTime, timeout } } = context
+    if (this.hasLeft && !earlier) await this.waitForTurn()
+    // The queue has taken a turn before (`Gates.leaving`), so that no other one of the account leaves while this message is prepared. This
+    // is the time from which the next one waits.
+    gates.takeTurn(queue.bot)
     try {
-      if (item instanceof RelayError) throw item
-      const prepared = await prepareItem(item, media, account)
-      const shown = summary.items[index]
-      if (shown && 'load' in prepared && prepared.bytes !== undefined) shown.size ??= prepared.bytes
-      ready.push({ ...prepared, index })
+      const indices = items.map(({ index }) => index)
+      const message = messageOf(account, entry.delivery, indices, await load(items))
+      const settle = settlingTime(items, Math.max(settleTime, timeout))
+      const [chat, kind] = [queue.name, kindOf(items)]
+      const receipt = await attempt(context, { entry, results, indices, chat, account, message, kind, settle, retries, earlier })
+      // A batch may take long: each of its messages counts at once.
+      gates.arrived(queue)
+      return await arrived(context, entry, account, { indices, likeness: message.likeness }, receipt)
     } catch (error) {
-      results[index] = { success: false, error: RelayError.from(error) }
+      return { success: false, error: error instanceof SendError ? error.toRelayError() : RelayError.from(error) }
+    } finally {
+      this.hasLeft = true
+      gates.left(queue)
     }
   }
-  return ready
-}
 
-async function sendOne(context: SendContext, work: Work, { items, retries, earlier }: Outgoing): Promise<ItemResult> {
-  const { gates, policy: { settleTime, timeout } } = context
-  const { entry, account, queue, results } = work
-  if (work.hasLeft && !earlier) await waitForTurn(context, queue)
-  gates.takeTurn(queue.bot)
-  let hasArrived = false
-  try {
-    const indices = items.map(({ index }) => index)
-    const message = messageOf(account, entry.delivery, indices, await load(items))
-    const settle = settlingTime(items, Math.max(settleTime, timeout))
-    const sending = { entry, results, indices, chat: queue.name, account, message, kind: kindOf(items), settle, retries, earlier }
-    const receipt = await attempt(context, sending)
-    hasArrived = true
-    await recallReplaced(context, entry, account, indices)
-    return toSent(receipt, message.likeness)
-  } catch (error) {
-    return { success: false, error: error instanceof SendError ? error.toRelayError() : RelayError.from(error) }
-  } finally {
-    work.hasLeft = true
-    // A batch may take long: each of its messages counts at once.
-    if (hasArrived) gates.arrived(queue)
-    gates.left(queue)
-  }
-}
-
-/** Waits until a further message of a delivery may leave. Another queue may take the turn of the account first. */
-async function waitForTurn({ clock, gates, stop }: SendContext, queue: Gated): Promise<void> {
-  for (let rest = gates.spacing(queue); rest > 0 && !stop.aborted; rest = gates.spacing(queue)) await pause(clock, rest, stop)
-}
-
-/** The items as this account sends them. Without a route they were checked at acceptance. */
-function itemsFor(account: Account, delivery: Delivery, items: readonly ParsedItem[]): readonly ParsedItem[] {
-  if (!delivery.flow.route) return items
-  try {
-    return account.check(delivery.target, itemsForWay(delivery, items))
-  } catch (error) {
-    // The account may no longer accept this target.
-    const wrong = RelayError.from(error)
-    return items.map(() => wrong)
+  /** Waits until a further message of a delivery may leave. Another queue may take the turn of the account first. */
+  private async waitForTurn(): Promise<void> {
+    const { context: { clock, gates, stop }, queue } = this
+    for (let rest = gates.spacing(queue); rest > 0 && !stop.aborted; rest = gates.spacing(queue)) await pause(clock, rest, stop)
   }
 }
 
 /** Builds an open message of a delivery again, for a look-up. */
 export async function openMessage(
-  { media, deliveries }: Pick<AttemptContext, 'media' | 'deliveries'>, entry: Entry, { indices }: Open, account: Account,
+  { media, deliveries }: SendContext, entry: Entry, { indices }: Open, account: Account,
 ): Promise<{ message: Message, kind: MessageKind }> {
   const { delivery } = entry
   const prepared: PreparedItem[] = []

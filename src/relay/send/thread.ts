@@ -9,16 +9,12 @@ import type { PreparedItem } from './media'
 import type { Deliveries, Entry } from '../delivery/deliveries'
 import { messageIdsOf, standsFor, threadDeedOf, type Delivery } from '../delivery/delivery'
 import type { ThreadDeed, ThreadLink } from '../delivery/flow'
-import type { RunningOptions } from '../options'
+import type { SendContext } from './context'
 
 /** How long an unanswered delivery may be sent again by itself, in milliseconds. */
 const day = 24 * 60 * 60 * 1000
 /** How long a thread goes on after a message, in milliseconds. */
 const lifetime = 7 * day
-
-export interface ThreadContext extends RunningOptions {
-  deliveries: Deliveries
-}
 
 /** The facts that decide how a message joins its thread. */
 export interface Joining {
@@ -82,7 +78,7 @@ function isAlone({ mode, flow: { digest, members } }: Delivery): boolean {
  * @throws RelayError for a deferred delivery, if the file cannot be read
  */
 export function joinThread(
-  { clock, deliveries, policy: { retries } }: ThreadContext, entry: Entry, account: Account,
+  { clock, deliveries, policy: { retries } }: SendContext, entry: Entry, account: Account,
   messages: readonly (readonly (PreparedItem & { index: number })[])[],
 ): void {
   const { delivery: { flow: { thread }, mode, target, open, results }, items = [] } = entry
@@ -141,7 +137,7 @@ export function loosen(deliveries: Deliveries, entry: Entry, indices: readonly n
  * After a restart, a message may be recalled twice.
  */
 export async function recallReplaced(
-  { clock, deliveries, policy: { timeout }, stop }: ThreadContext, entry: Entry, account: Account, indices: readonly number[],
+  { clock, deliveries, policy: { timeout }, stop }: SendContext, entry: Entry, account: Account, indices: readonly number[],
 ): Promise<void> {
   const link = linkOf(entry.delivery.flow.thread, indices)
   if (link?.done !== 'replaced') return

@@ -4,7 +4,8 @@ import { RelayError } from '../../../../src/errors'
 import type { MessageRequest, Route, TextItem } from '../../../../src/message/model'
 import { readAddress } from '../../../../src/message/target'
 import { createDelivery, unanswered, type Change, type Delivery, type ItemResult, type Results } from '../../../../src/relay/delivery/delivery'
-import { firstWay, hasNextWay, itemsForWay, nextWay } from '../../../../src/relay/queue/ways'
+import { firstWay, hasNextWay, nextWay } from '../../../../src/relay/queue/ways'
+import { itemsForWay } from '../../../../src/relay/send/items'
 
 const sent: ItemResult = { success: true, messageIds: ['1'] }
 const failed = (code: 'refused' | 'unsent' | 'expired' | 'bad-request'): ItemResult => ({ success: false, error: new RelayError(code) })
