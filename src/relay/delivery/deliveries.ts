@@ -360,14 +360,16 @@ export class Deliveries {
 
   /** As `write`; what the file does not take stays in memory. */
   tryToWrite(entries: readonly Entry[] = [...this.unwritten.values()]): void {
-    const { logger, stop } = this.options
+    const { logger, stop, store } = this.options
     try {
       this.writeAll(entries)
       if (this.failure) logger.info('what has happened is written again')
       this.failure = undefined
     } catch (error) {
       const failure = RelayError.from(error)
-      if (!this.failure && !stop.aborted) logger.warn('%s', `what has happened cannot be written, and is kept in memory: ${failure.logText}`)
+      // A store that is over has told so itself.
+      const isTold = this.failure !== undefined || store.failure !== undefined
+      if (!isTold && !stop.aborted) logger.warn('%s', `what has happened cannot be written, and is kept in memory: ${failure.logText}`)
       this.failure = failure
     }
   }
