@@ -28,12 +28,18 @@ export class Timeline {
 
   /** Schedules an event; returns a function that cancels it. */
   at(time: number, callback: () => void): () => void {
-    const event: Event = { time: Math.max(time, this.now), order: this.count++, callback }
-    this.heap.push(event)
-    this.rise(this.heap.length - 1)
+    const event = this.add(time, callback)
     return () => {
       event.callback = undefined
     }
+  }
+
+  /** Schedules an event, which is cancelled by taking its callback away. */
+  add(time: number, callback: () => void): Event {
+    const event: Event = { time: Math.max(time, this.now), order: this.count++, callback }
+    this.heap.push(event)
+    this.rise(this.heap.length - 1)
+    return event
   }
 
   /**
@@ -160,35 +166,36 @@ export class ProcessClock implements Clock {
 
   after(ms: number, callback: () => void): () => void {
     // A rest of a wait passes as well, however short it is.
-    const due = this.now() + (ms > 0 ? Math.max(ms, 1e-5) : 0)
-    let cancel = (): void => undefined
-    const wait = (): void => {
-      // Sums of fractions may be slightly above the time of the scheduled event.
-      cancel = this.deliver(this.timeline.now + due - this.now(), () => this.now() < due - 1e-6 ? wait() : callback())
-    }
-    wait()
-    return () => cancel()
+    const wait = ms > 0 ? Math.max(ms, 1e-5) : 0
+    return this.schedule(this.timeline.now + wait, this.now() + wait, callback)
   }
 
   /** Delivers something from outside to the process: at this time of the timeline, or when the process runs again. */
   deliver(time: number, callback: () => void): () => void {
-    let cancel = (): void => undefined
+    return this.schedule(time, -Infinity, callback)
+  }
+
+  /** @param due the earliest time on the monotonic clock, which stops while the machine sleeps */
+  private schedule(time: number, due: number, callback: () => void): () => void {
+    const { timeline, machine } = this
     const arrive = (): void => {
       if (!this.isAlive) return
-      if (this.machine.wakesAt > this.timeline.now) cancel = this.timeline.at(this.machine.wakesAt, arrive)
+      const left = due - this.now()
+      if (machine.wakesAt > timeline.now) event = timeline.add(machine.wakesAt, arrive)
+      // Sums of fractions may be slightly above the time of the scheduled event.
+      else if (left > 1e-6) event = timeline.add(timeline.now + left, arrive)
       else callback()
     }
-    cancel = this.timeline.at(time, arrive)
-    return () => cancel()
+    let event = timeline.add(time, arrive)
+    return () => {
+      event.callback = undefined
+    }
   }
 }
 
 /** The clock of one relay of a process. It keeps the timers that the relay has not cancelled. */
 export class RelayClock implements Clock {
-  /** The due times of the pending timers. */
-  readonly pending = new Set<number>()
-
-  private count = 0
+  readonly pending = new Set<{ due: number }>()
 
   constructor(private readonly clock: Clock) {}
 
@@ -201,15 +208,14 @@ export class RelayClock implements Clock {
   }
 
   after(ms: number, callback: () => void): () => void {
-    // The fraction distinguishes timers that are due at the same time.
-    const due = this.now() + ms + ++this.count / 1e6
-    this.pending.add(due)
+    const timer = { due: this.now() + ms }
+    this.pending.add(timer)
     const cancel = this.clock.after(ms, () => {
-      this.pending.delete(due)
+      this.pending.delete(timer)
       callback()
     })
     return () => {
-      this.pending.delete(due)
+      this.pending.delete(timer)
       cancel()
     }
   }

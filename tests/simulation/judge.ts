@@ -357,7 +357,7 @@ export function watch(run: Run): string[] {
       // A part of a refused message leaves by itself, with its own retries.
       if (count > most * (account.marks.length > 1 ? 2 : 1)) problems.push(`item ${mark} was called for ${count} times, not ${most}`)
     }
-    problems.push(...watchOwners(run, account), ...watchWithdrawn(run, account))
+    problems.push(...watchOwners(run, account), ...watchWithdrawn(run, account), ...watchRetried(run, account))
   }
   const queues = new Map<string, Call[]>()
   for (const call of calls) queues.set(call.chat, [...queues.get(call.chat) ?? [], call])
@@ -430,6 +430,16 @@ function watchWithdrawn({ calls }: Run, { request, operations }: Account): strin
   const withdrawn = operations.filter(({ kind, result }) => kind === 'withdraw' && result === 'forgotten')
   const hasLeft = withdrawn.some(({ id, at }) => calls.some(({ name, begunAt }) => name.startsWith(id) && begunAt > at))
   return hasLeft ? [`request ${request.name} left after it was withdrawn`] : []
+}
+
+/** What was retried is tried, also after a power cut. */
+function watchRetried(run: Run, account: Account): string[] {
+  const { request, operations, record } = account
+  const retried = operations.findLast(({ kind, result }) => kind === 'retry' && result === 'done')
+  const isTried = callsOf(run, account).some(({ begunAt }) => retried && begunAt >= retried.at - longestStop)
+  return retried?.id === record?.id && record?.state === 'failed' && !isTried && !isNeverReady(run, account)
+    ? [`request ${request.name} was retried, and not tried again`]
+    : []
 }
 
 /** A message leaves before another that was issued later, if both needed only one call. */

@@ -151,8 +151,11 @@ export function createPlan(seed: number): Plan {
   const kind = kindOf(seed) ?? kinds.weighted<PlatformKind>([[8, 'usual'], [1, 'bare'], [1, 'idempotent']])
   const isLimited = kinds.chance(kind === 'usual' ? 0.15 : 0.5)
   const closures = createClosures(new Random(seed + 500_000_009), { accounts, chats: chats.length, faultsEnd })
+  const operations = requests.filter(() => random.chance(0.15)).map(({ name, at }): PlannedOperation => ({
+    at: at + random.between(0, 2 * minute), kind: random.chance(0.5) ? 'retry' : 'withdraw', request: name,
+  }))
   return {
-    seed, hosts, policy, requests, faultsEnd,
+    seed, hosts, policy, requests, operations, faultsEnd,
     chats: isLimited ? chats.map(chat => ({ ...chat, calls: withLimits(kinds, chat.calls) })) : chats,
     queues: {
       interval, accountInterval: seed >= pacedSeeds ? 500 : 0, capacity: random.pick([2, 20, 20, 20]),
@@ -163,14 +166,12 @@ export function createPlan(seed: number): Plan {
       offset: random.weighted([[3, 0], [1, 1700], [1, 3 * hour], [1, -5 * hour]]), tellsMutes: seed % 2 === 0,
       ...traitsOf(kinds, kind),
     },
-    operations: requests.filter(() => random.chance(0.15)).map(({ name, at }) => ({
-      at: at + random.between(0, 2 * minute), kind: random.chance(0.5) ? 'retry' : 'withdraw', request: name,
-    })),
-    flushTakes: random.pick([0, 3, 300]),
+    flushTakes: random.pick([3, 300, 300]),
     moments: [
       ...createMoments(random, has, { hosts, accounts, chats: chats.length, faultsEnd }),
       ...hosts > 1 ? createTakeOver(random) : [],
       ...closures,
+      ...has.end ? createCuts(new Random(seed + 300_000_007), operations, faultsEnd) : [],
     ],
     // Unanswered messages are looked up after five minutes and once settled. The last try of a closed chat may come after eight minutes.
     end: faultsEnd + (requests.some(({ items }) => items.some(({ type }) => type !== 'text')) ? 2 * mediaSettle + 5 * minute : 10 * minute)
@@ -249,7 +250,7 @@ export function createHeldPlan(seed: number): Plan {
       hasBot: true, mode: 'single', items: [{ type: 'text', look: `text ${name}`, isLink: false }], hasKey: random.chance(0.5),
       deferred: { wait: 0 }, repeats: [1000, 1000],
     })),
-    operations: [], flushTakes: random.pick([0, 3, 300]),
+    operations: [], flushTakes: random.pick([3, 300, 300]),
     moments: [
       ...closed.map((what): Moment => ({ on: 'time', nth: 0, after: random.between(0, second), what })),
       kill(), ...random.chance(0.3) ? [kill()] : [],
@@ -385,6 +386,16 @@ function createClosures(
         : { kind: 'trouble', sid: random.pick(accounts), what: kind, ms },
     }
   }))
+}
+
+/** Cuts the power right after a commit, or after an operator has done something. */
+function createCuts(random: Random, operations: readonly PlannedOperation[], faultsEnd: number): Moment[] {
+  const what = (): Disturbance => ({ kind: 'power', host: 0, away: random.between(10, 3000) })
+  const cuts = Array.from({ length: random.between(0, 2) }, (): Moment => (
+    { on: 'commit', nth: random.between(1, 30), after: random.between(0, 300), what: what() }
+  ))
+  const after = operations.filter(({ at }) => at < faultsEnd && random.chance(0.3))
+  return [...cuts, ...after.map(({ at }): Moment => ({ on: 'time', nth: 0, after: at + random.between(0, 400), what: what() }))]
 }
 
 /** Freezes the owner in the middle of a send, long enough for the other relay to take over. */

@@ -34,6 +34,10 @@ export const rules: readonly Rule[] = [
     patches: [{ file: 'relay/core.ts', find: '    await store.flushed()\n', replace: '' }],
   },
   {
+    number: 2, off: 'a retry is answered before it is flushed',
+    patches: [{ file: 'accept/keys.ts', find: 'this.retryNow(id, items, admit)\n    await store.flushed()', replace: 'this.retryNow(id, items, admit)' }],
+  },
+  {
     number: 3, off: 'a call is not written before it leaves',
     patches: [{
       file: 'delivery/deliveries.ts', find: 'this.step(entry, leave(entry.delivery, results, leaving))',

@@ -475,7 +475,7 @@ class World implements Run {
   /** A finished relay has left no timers behind. */
   private async checkLeft({ clock }: Instance): Promise<void> {
     await new Promise<void>(resolve => clock.after(settled, resolve))
-    if (clock.pending.size > 0) this.complain(`timers are left behind by a stop, for ${[...clock.pending].map(due => Math.floor(due - clock.now())).join()} ms`)
+    if (clock.pending.size > 0) this.complain(`timers are left behind by a stop, for ${[...clock.pending].map(({ due }) => Math.floor(due - clock.now())).join()} ms`)
   }
 
   /** Sends the n-th request of a caller. */
@@ -504,18 +504,24 @@ class World implements Run {
     const id = this.nextId(process.wall())
     const issue: Issue = { at: this.timeline.now, wall: process.wall(), id, process }
     account.issues[nth] = issue
-    const leave = new AbortController()
-    if (request.leaveAfter !== undefined && nth === 0) process.deliver(this.timeline.now + request.leaveAfter, () => leave.abort())
+    let leave: AbortController | undefined
+    const signal = (): AbortSignal => {
+      if (!leave) {
+        leave = new AbortController()
+        if (request.leaveAfter !== undefined && nth === 0) process.deliver(issue.at + request.leaveAfter, () => leave?.abort())
+      }
+      return leave.signal
+    }
     instance.callers++
     this.note(`request ${request.name} is issued (${id})`)
-    const word = await instance.relay.submit(this.submission(account, id, issue.wall, leave.signal)).then(toWord, toFailure)
+    const word = await instance.relay.submit(this.submission(account, id, issue.wall, signal)).then(toWord, toFailure)
     instance.callers--
     issue.word = { ...word, at: this.timeline.now }
     this.note(`request ${request.name} is told ${JSON.stringify(word)}`)
     this.repeat(account, nth)
   }
 
-  private submission({ request }: Account, id: string, wall: number, signal: AbortSignal): Submission {
+  private submission({ request }: Account, id: string, wall: number, signal: () => AbortSignal): Submission {
     const { chat, mode, items, deferred, expiresIn, hasKey, event, name, wishes } = request
     const { target, ...bot } = this.addressOf(chat, request)
     return {
@@ -528,7 +534,7 @@ class World implements Run {
       ...hasKey && { key: `key ${name}` },
       ...event && { event },
       ...deferred && { deferred },
-      signal: () => signal,
+      signal,
     }
   }
 
