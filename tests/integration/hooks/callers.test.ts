@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { apiKey, useRelay } from '../../support/relay'
-import { group, kinds, texts } from './support'
+import { group, kinds, left, texts } from './support'
 
 /*
  * What programs send that post a title and a text, or that know a robot, and whether they would take the answer for a success. The requests
@@ -132,6 +132,7 @@ for (const [program, ways] of Object.entries(programs)) {
         const response = await fetch(relay.url + path, init)
         const text = await response.text()
         assert.equal(response.status, 200, text)
+        await left(relay)
         if (path.startsWith('/hooks/dingtalk')) assert.equal(text, '{"errcode":0,"errmsg":"ok"}\n')
         const [told = '', ...others] = texts(relay)
         if (typeof said === 'string') assert.equal(told, said)

@@ -45,7 +45,7 @@ export async function get(relay: TestRelay, path: string, method = 'GET'): Promi
 }
 
 /** Waits until nothing is on its way. What is held, or waits for its bot, stays. */
-async function left(relay: TestRelay): Promise<void> {
+export async function left(relay: TestRelay): Promise<void> {
   await until('what was accepted has left', async () => {
     const { data } = await reply(await relay.request('/deliveries?state=queued,sending'))
     return Array.isArray(data.deliveries) && data.deliveries.every(each => fieldsOf(each).held !== undefined)

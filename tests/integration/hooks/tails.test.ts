@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { apiKey, askAs, useRelay } from '../../support/relay'
-import { group, texts } from './support'
+import { group, left, texts } from './support'
 
 /*
  * Clients that know one service, and append its path to whatever address they are given. Their keys stand where the service has them, and
@@ -22,6 +22,7 @@ async function call(path: string, { method, headers = {}, form, json, body }: Ca
   const sent = json ? JSON.stringify(json) : form ? new URLSearchParams(form) : body
   const init = { method: method ?? (sent === undefined ? 'GET' : 'POST'), headers: { ...json && { 'content-type': 'application/json' }, ...headers } }
   const response = await fetch(relay.url + path, { ...init, ...sent !== undefined && { body: sent } })
+  await left(relay)
   return { status: response.status, text: await response.text() }
 }
 
