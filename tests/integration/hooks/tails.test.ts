@@ -176,7 +176,7 @@ describe('a 200 is a success, and a failure is a failure, for', () => {
   test('clients of ntfy and Gotify with the envelope of message, too', async () => {
     for (const [tail, type] of [['', 'string'], ['/message', 'number']] as const) {
       const at = reader((await call(`/hooks/message/ops${tail}`, { json: gotify, headers: { 'x-api-key': key } })).text)
-      assert.deepEqual(['code', 'msg', 'data.state', 'event', 'topic', 'ok'].map(at), [0, 'ok', 'sent', 'message', 'ops', true])
+      assert.deepEqual(['code', 'msg', 'data.state', 'event', 'topic', 'ok'].map(at), [0, 'ok', 'queued', 'message', 'ops', true])
       assert.equal(typeof at('id'), type)
     }
   })

@@ -45,7 +45,7 @@ describe('a template', () => {
 describe('a preview', () => {
   test('is of a payload that is given or the last that came, and sends and saves nothing', async () => {
     const template = '{{ lang }}: {{ text }}{% picture "data:image/png;base64,iVBORw0KGgo=" %}'
-    assert.equal((await ask('POST', 'message/preview', {})).status, 404)
+    assert.equal((await ask('POST', 'sentry/preview', {})).status, 404)
     const given = await ask('POST', 'message/preview', { template, payload: { message: 'given' }, event: null, lang: 'en-US' })
     assert.deepEqual(given.data, { text: 'en-US: given', pictures: ['data:image/png;base64,iVBORw0KGgo='] })
     await post(relay, `message/group:${group}`, { message: 'came' })
