@@ -49,6 +49,10 @@ export const rules: readonly Rule[] = [
     patches: [{ file: 'support/store.ts', find: 'if (!this.failure && this.folder.holder !== this.storage) this.end(lost())', replace: '' }],
   },
   {
+    number: 4, off: 'a flush does not ask for the lock, so that a paused relay calls',
+    patches: [{ file: 'support/store.ts', find: '      this.check()\n      folder.flush(end)', replace: '      folder.flush(end)' }],
+  },
+  {
     number: 5, off: 'a failure is told as it is while an earlier call is open',
     patches: [{
       file: 'send/attempt.ts', find: `throw failure?.outcome === 'unanswered' ? failure : new SendError('unanswered', undefined, { cause: failure })`,

@@ -241,6 +241,8 @@ export class FileStore implements Store {
   private sync(): Promise<void> {
     const upTo = this.commits.all
     const done = this.parts.syncer.sync().then(() => {
+      // After a pause, what waits for this must not leave any more.
+      this.demandLock()
       this.commits.synced = upTo
     }, (error: unknown) => {
       // The kernel may take the lost pages for written from now on.

@@ -41,7 +41,8 @@ export class FolderLock {
   private folder = ''
   private lastSign = { text: '', since: 0 }
   private replacedAt: number | undefined
-  private trusted: { until: number, mark: string } | undefined
+  /** By both clocks: while the machine sleeps, only one goes on. */
+  private trusted: { until: number, wall: number, mark: string } | undefined
   /** Who has the lock while this relay waits for it, as people see it. */
   holder: string | undefined
   /** Whether that is a process of this machine, which has to end before this relay can have the lock. */
@@ -85,7 +86,7 @@ export class FolderLock {
    */
   isHeld(): boolean {
     if (!this.trusted) return false
-    if (this.clock.now() < this.trusted.until) return true
+    if (this.clock.now() < this.trusted.until && this.clock.wall() < this.trusted.wall) return true
     if (this.trusted.mark !== markOf(this.path) && !this.create() && readFileSync(this.path, 'utf8') !== self) return false
     this.trust()
     return true
@@ -111,7 +112,7 @@ export class FolderLock {
   }
 
   private trust(): void {
-    this.trusted = { until: this.clock.now() + trustTime, mark: markOf(this.path) }
+    this.trusted = { until: this.clock.now() + trustTime, wall: this.clock.wall() + trustTime, mark: markOf(this.path) }
   }
 
   private create(): boolean {

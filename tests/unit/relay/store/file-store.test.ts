@@ -154,6 +154,16 @@ describe('a flush', () => {
   })
 })
 
+test('a flush fails if another process has taken the folder: nothing may leave any more', async t => {
+  const clock = new SimulatedClock()
+  const store = await open(t, undefined, clock)
+  add(store, 1)
+  await clock.run(300)
+  writeFileSync(join(store.folder, 'relay.lock'), '1\n1\nelsewhere')
+  await assert.rejects(store.flushed(), isCode('store-down'))
+  assert(store.over.aborted)
+})
+
 describe('an idle store', () => {
   test('moves its log into the file, and gives free pages back', async t => {
     const clock = new SimulatedClock()

@@ -184,6 +184,14 @@ describe('the lock of a data folder', () => {
     }
   })
 
+  test('is looked at again after the machine slept', () => {
+    const { file, clock, lock } = setUp()
+    assert(lock.take())
+    writeFileSync(file, 'another')
+    clock.step(20_000)
+    assert(!lock.isHeld())
+  })
+
   test('is made again if somebody removes it, and renewed by its time', async () => {
     const { file, clock, lock } = setUp()
     assert(lock.take())
