@@ -144,7 +144,7 @@ function judgeDoubles(run: Run, account: Account): string[] {
 function judgeRecord(run: Run, account: Account): string[] {
   const { request: { name, expiresIn, deferred }, marks, issues, operations, record } = account
   const accepted = issues.find(issue => issue.word?.kind === 'accepted')
-  const isWithdrawn = operations.some(({ kind, result }) => kind === 'withdraw' && ['forgotten', 'unknown'].includes(result))
+  const isWithdrawn = operations.some(({ kind, result }) => kind === 'withdraw' && ['forgotten', 'unknown', 'store-down'].includes(result))
   if (!record) {
     const isSent = account.request.hasKey && issues.some(({ word }) => word?.kind === 'results' && word.outcomes.includes('sent'))
     return (accepted ?? isSent) && !isWithdrawn ? [`request ${name} was accepted, and has no record`] : []
@@ -415,13 +415,14 @@ function watchSettling(run: Run, account: Account): string[] {
   })
 }
 
-/** Only the process that has the folder makes calls, and only it makes calls for durable messages once another one has it. */
+/** A standby makes no calls. Those for durable messages are made by a process that has the file, and only until another one has it. */
 function watchOwners({ acquisitions, calls }: Run, { request, marks }: Account): string[] {
   return calls.filter(call => call.marks.some(mark => marks.includes(mark))).flatMap(({ process, begunAt, marks }) => {
+    if (!acquisitions.some(each => each.process === process && each.at <= begunAt)) return [`a standby called for ${marks.join()}`]
+    if (!mustBeKept(request)) return []
     const own = acquisitions.findLastIndex(each => each.process === process && (each.at < begunAt || (each.at === begunAt && each.isOpen)))
-    if (own < 0) return [`a standby called for ${marks.join()}`]
     const isOver = acquisitions.slice(own).some(other => other.process !== process && other.isOpen && other.at < begunAt)
-    return mustBeKept(request) && (isOver || !acquisitions[own]?.isOpen) ? [`${marks.join()} was called for by a relay that does not have the folder`] : []
+    return isOver || !acquisitions[own]?.isOpen ? [`${marks.join()} was called for by a relay that does not have the folder`] : []
   })
 }
 
@@ -452,7 +453,9 @@ function watchOrder(run: Run): string[] {
     const { urgent, sendIn, digest, quiet, route } = account.request.wishes ?? {}
     if (sendIn !== undefined || route || (!urgent && (digest !== undefined || quiet))) return []
     if (!isSimple || !issue || calls.length > account.marks.length) return []
-    return [{ account, first, issue, accepted: issue.at }]
+    // A relay that has just started accepts nothing before it has the folder.
+    const start = run.acquisitions.find(({ process, at }) => process === issue.process && at >= issue.at && at <= first.begunAt)
+    return [{ account, first, issue, accepted: start?.at ?? issue.at }]
   })
   return ready.flatMap(before => ready.flatMap(after => (
     before.first.chat === after.first.chat && before.first.process === after.first.process
