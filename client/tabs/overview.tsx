@@ -1,7 +1,7 @@
 import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
 import { causes, isCauseId } from '../../src/message/causes'
 import { call, loadDeliveries, readHold, readPage, type Delivery, type Reply } from '../api'
-import { isFields, listOf, numberOf, textOf, type Fields } from '../fields'
+import { fieldsOf, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
 import { notice, reasonOf, section, stateMark } from '../parts/basics'
 import { readDay, readHour, totalOf, TrafficChart, type Bar, type Counts } from '../parts/chart'
@@ -222,8 +222,7 @@ function describeChange(last: Counts, before: Counts): string {
 function describeWaiting(waiting: number, outbox: unknown): string {
   const t = texts.value.overview
   if (waiting === 0) return t.noneWaits
-  if (!isFields(outbox)) return t.notKept
-  const oldest = textOf(outbox.oldest)
+  const oldest = textOf(fieldsOf(outbox).oldest)
   return oldest === '' ? '' : t.oldest(writeAgo(oldest))
 }
 

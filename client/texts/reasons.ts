@@ -43,6 +43,9 @@ export const sentences: Readonly<Record<string, string>> = {
   'the relay is stopping': '插件正在停止',
   'the relay ended before this could be sent': '插件在发送之前停止了',
   'the relay cannot use its data file': '无法使用数据文件',
+  'the relay has not opened its data file yet': '还没有打开数据文件',
+  'the data folder of the relay cannot be used': '无法使用数据目录',
+  'check its disk, and that it has space': '请检查磁盘和剩余空间',
   'this relay stands by, because another process uses its data folder': '本实例待命，数据目录正由另一个进程使用',
   'another process uses the data folder of this bot, and this relay stands by: make changes there':
     '数据目录正由另一个进程使用，本实例待命：请在那里修改',
@@ -92,7 +95,7 @@ export const sentences: Readonly<Record<string, string>> = {
   'there are {} names already: remove one first': '已有 {} 个名称：请先删除一个',
   'this name is in the settings of the relay: change it there': '这个名称写在配置中：请到配置中修改',
   'no such name': '没有这个名称',
-  '{}.json in the data folder cannot be {}': '数据目录中的 {}.json 无法读写',
+  'the template cannot be written': '模板无法写入',
   'make the data folder writable, and free some space': '请让数据目录可写，并腾出空间',
   '{} has several ways, each with a bot of its own: leave out platform and self_id': '“{}”有多条途径，各由自己的机器人发送：请不要再选择机器人',
   'name must be without blanks, slashes, colons and commas': '名称不能包含空格、斜杠、冒号和逗号',

@@ -89,7 +89,7 @@ test('a reason is told in the language of the page, and the words of the platfor
     ['group:abc: a QQ group number has 1 to 20 digits, and does not begin with 0', 'group:abc：QQ 群号和 QQ 号是 1 到 20 位数字，不以 0 开头', ''],
     ['name must be one line of text, of at most 64 bytes', '名称应为一行文本，最长 64 字节（每个汉字 3 字节）', ''],
     ['oncall has several ways, each with a bot of its own: leave out platform and self_id', '“oncall”有多条途径，各由自己的机器人发送：请不要再选择机器人', ''],
-    ['keys.json in the data folder cannot be written (EACCES): make the data folder writable, and free some space', '数据目录中的 keys.json 无法读写：请让数据目录可写，并腾出空间', 'EACCES'],
+    ['the template cannot be written (EACCES): make the data folder writable, and free some space', '模板无法写入：请让数据目录可写，并腾出空间', 'EACCES'],
     ['files cannot be sent by the adapter for qq: send a link to it as text', '该平台的适配器不能发送这种内容：请把链接作为文本发送', ''],
     ['the target names one bot, and platform or self_id another bot: leave out platform and self_id', '目标的地址中已有另一个机器人：请不要再选择机器人', ''],
   ]
