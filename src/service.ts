@@ -123,6 +123,8 @@ export class MessageRelay extends Service {
     const { name } = this.ctx
     demand(key === undefined || /^[\x21-\x7e]{1,255}$/.test(key), 'key must be 1 to 255 visible ASCII characters without blanks')
     demand(wait === undefined || (wait >= 0 && wait <= 600), 'wait must be a number of seconds from 0 to 600')
+    // Names that were made at run time are in the store, which may still be opening.
+    await relay.active().catch(() => undefined)
     const { list, isList } = parseTo({ to, platform, self_id: selfId }, names)
     const request = readContent(content, options)
     const order = {

@@ -1,4 +1,5 @@
 import { RelayError } from '../../errors'
+import { day } from '../../lib/time'
 import type { ThreadMode, ThreadPhase } from '../../message/model'
 import type { Account, LoadedItem, Message } from '../../platform/port'
 import { nameOf } from '../look-up/claims'
@@ -11,8 +12,6 @@ import { messageIdsOf, standsFor, threadDeedOf, type Delivery } from '../deliver
 import type { ThreadDeed, ThreadLink } from '../delivery/flow'
 import type { SendContext } from './context'
 
-/** How long an unanswered delivery may be sent again by itself, in milliseconds. */
-const day = 24 * 60 * 60 * 1000
 /** How long a thread goes on after a message, in milliseconds. */
 const lifetime = 7 * day
 
@@ -31,28 +30,51 @@ export interface Joining {
   recallableFor: number
 }
 
+/** How a message joins its thread, and the messages that it replies to, updates or replaces. */
+interface Deed { done: ThreadDeed, ids: readonly string[] }
+
+const beginsAnew: Deed = { done: 'new', ids: [] }
+
 /**
  * Decides how a message joins its thread: it replies to the first existing message, updates it, or replaces the last one. A message that
  * represents several deliveries is only replied to.
  */
-export function judge(
-  { mode, phase, past: all, wall, retries, canUpdate, canAnswer, recallableFor }: Joining,
-): { done: ThreadDeed, ids: readonly string[] } {
-  const past = sinceOver(all, phase)
-  const taken = new Set(past.flatMap(each => threadDeedOf(each) === 'replaced' ? each.flow.thread?.ids ?? [] : []))
-  const there = past.filter(each => standsFor(each).some(id => !taken.has(id)))
-  const [first] = there
-  const last = there.at(-1)
-  if (!first || !last) return { done: 'new', ids: [] }
-  // An unanswered delivery may still be carried out or sent again, and would then undo an update made now.
-  const isOpen = past.some(({ state, deferred, open, updatedAt }) => (
-    state === 'unanswered' && open.some(({ calls, settle }) => wall < updatedAt + (deferred && calls <= retries ? day : settle))
-  ))
-  const [ids, lastIds] = [messageIdsOf(first), messageIdsOf(last)]
-  if (mode === 'update' && !isOpen && canUpdate && isAlone(first) && ids.length === 1) return { done: 'updated', ids }
-  if (mode === 'replace' && !isOpen && isAlone(last) && wall - last.updatedAt < recallableFor) return { done: 'replaced', ids: lastIds }
+export function decideDeed(joining: Joining): Deed {
+  const past = sinceOver(joining.past, joining.phase)
+  const present = presentOf(past)
+  const [first] = present
+  const last = present.at(-1)
+  if (!first || !last) return beginsAnew
+  // It would undo an update made now.
+  const mayChange = !past.some(each => mayStillLeave(each, joining))
+  if (mayChange && mayUpdate(first, joining)) return { done: 'updated', ids: messageIdsOf(first) }
+  if (mayChange && mayReplace(last, joining)) return { done: 'replaced', ids: messageIdsOf(last) }
   const [id = ''] = standsFor(first)
-  return canAnswer(id) ? { done: 'replied', ids: [id] } : { done: 'new', ids: [] }
+  return joining.canAnswer(id) ? { done: 'replied', ids: [id] } : beginsAnew
+}
+
+/** The deliveries whose messages are still there: a later one may have replaced them. */
+function presentOf(past: readonly Delivery[]): readonly Delivery[] {
+  const replacing = past.filter(each => threadDeedOf(each) === 'replaced')
+  const replaced = new Set(replacing.flatMap(({ flow: { thread } }) => thread?.ids ?? []))
+  return past.filter(each => standsFor(each).some(id => !replaced.has(id)))
+}
+
+/** Whether an unanswered delivery may still be carried out or sent again. */
+function mayStillLeave({ state, deferred, open, updatedAt }: Delivery, { wall, retries }: Joining): boolean {
+  if (state !== 'unanswered') return false
+  return open.some(({ calls, settle }) => {
+    const isSentAgain = deferred && calls <= retries
+    return wall < updatedAt + (isSentAgain ? day : settle)
+  })
+}
+
+function mayUpdate(first: Delivery, { mode, canUpdate }: Joining): boolean {
+  return mode === 'update' && canUpdate && isAlone(first) && messageIdsOf(first).length === 1
+}
+
+function mayReplace(last: Delivery, { mode, wall, recallableFor }: Joining): boolean {
+  return mode === 'replace' && isAlone(last) && wall - last.updatedAt < recallableFor
 }
 
 /** The deliveries since the thread last started anew. @param phase of the delivery that follows them */
@@ -81,22 +103,34 @@ export function joinThread(
   { clock, deliveries, policy: { retries } }: SendContext, entry: Entry, account: Account,
   messages: readonly (readonly (PreparedItem & { index: number })[])[],
 ): void {
-  const { delivery: { flow: { thread }, mode, target, open, results }, items = [] } = entry
-  if (!thread) return
+  const { delivery, delivery: { flow: { thread } } } = entry
   // On many platforms files, videos and voice messages cannot be replies.
-  const lead = messages.find(message => isRepeatable(kindOf(message))) ?? messages[0]
-  const hasLeft = open.length > 0 || results.some(result => result?.success)
-  if (!lead?.[0] || (thread.done && hasLeft)) return
+  const lead = messages.find(message => isRepeatable(kindOf(message))) ?? messages[0] ?? []
+  const [first] = lead
+  if (!thread || !first || isDecided(delivery)) return
   const wall = clock.wall()
-  const answersAnother = items.some(item => !(item instanceof RelayError) && item.type === 'reply')
-  const isText = mode === 'single' && messages.length === 1 && lead.every(({ type }) => type === 'text' || type === 'at')
-  const judged = judge({
+  const decided = decideDeed({
     mode: thread.mode, phase: thread.phase, wall, retries, past: deliveries.inThread(entry, thread.name, wall - lifetime),
-    canUpdate: account.canUpdate && isText,
-    canAnswer: messageId => !answersAnother && isRepeatable(kindOf(lead)) && takesReply(account, target, messageId),
+    canUpdate: account.canUpdate && isText(delivery, messages),
+    canAnswer: messageId => isRepeatable(kindOf(lead)) && !answersAnother(entry) && takesReply(account, delivery.target, messageId),
     recallableFor: account.recallableFor,
   })
-  deliveries.link(entry, { ...thread, ...judged, index: lead[0].index })
+  deliveries.link(entry, { ...thread, ...decided, index: first.index })
+}
+
+function isDecided({ flow: { thread }, open, results }: Delivery): boolean {
+  const hasLeft = open.length > 0 || results.some(result => result?.success)
+  return thread?.done !== undefined && hasLeft
+}
+
+/** Whether a delivery leaves as one message of text. */
+function isText({ mode }: Delivery, [message = [], ...others]: readonly (readonly PreparedItem[])[]): boolean {
+  return mode === 'single' && others.length === 0 && message.every(({ type }) => type === 'text' || type === 'at')
+}
+
+/** Whether the request itself names a message that it replies to. */
+function answersAnother({ items = [] }: Entry): boolean {
+  return items.some(item => !(item instanceof RelayError) && item.type === 'reply')
 }
 
 function takesReply(account: Account, target: Delivery['target'], messageId: string): boolean {

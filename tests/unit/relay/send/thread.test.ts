@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RelayError } from '../../../../src/errors'
 import { threadDeedOf, type Delivery } from '../../../../src/relay/delivery/delivery'
-import { judge, type Joining } from '../../../../src/relay/send/thread'
+import { decideDeed, type Joining } from '../../../../src/relay/send/thread'
 import { Core, fates, limited } from '../../../support/core'
 
 const text = (msg: string) => ({ type: 'text', text: msg }) as const
@@ -64,7 +64,7 @@ describe('how a message goes on with its thread', () => {
     ['a remark after the end', { past: [phased('a', 'on'), phased('b', 'over')] }, 'replied', ['a']],
   )
   for (const [what, joining, done, ids] of cases) {
-    test(`${what}: ${done}`, () => assert.deepEqual(judge({ ...base, ...joining }), { done, ids }))
+    test(`${what}: ${done}`, () => assert.deepEqual(decideDeed({ ...base, ...joining }), { done, ids }))
   }
 })
 
