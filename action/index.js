@@ -66,7 +66,7 @@ function parseServer(given = "", key = "") {
   return { url: url.replace(/[?#].*$/, "").replace(/\/+$/, ""), key };
 }
 var idleTimeout = 12e4;
-async function call({ url, key }, { method, path, headers, body }, wait = 0) {
+async function call({ url, key }, { method, path, headers, body, save }, wait = 0) {
   const isSecure = /^https:/i.test(url);
   const reached = { connected: false, written: false };
   async function* chunks() {
@@ -86,7 +86,7 @@ async function call({ url, key }, { method, path, headers, body }, wait = 0) {
   }));
   try {
     return await new Promise((resolve, reject) => {
-      request.once("response", (response) => void readAnswer(response).then(resolve, reject));
+      request.once("response", (response) => void readAnswer(response, save).then(resolve, reject));
       request.once("error", reject);
       (0, import_promises.pipeline)(import_node_stream.Readable.from(chunks(), { highWaterMark: 1 }), request).catch(reject);
     });
@@ -98,15 +98,21 @@ async function call({ url, key }, { method, path, headers, body }, wait = 0) {
     request.destroy();
   }
 }
-async function readAnswer(response) {
+var noRelay = (status) => new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`);
+async function readAnswer(response, save) {
   const status = response.statusCode ?? 0;
+  if (save && status === 200) {
+    if (response.headers["content-type"] !== "application/vnd.sqlite3") throw noRelay(status);
+    await save(response);
+    return { status, headers: response.headers, msg: "", data: {} };
+  }
   const text = await (0, import_consumers.text)(response);
   const parsed = parseJson(text);
   if (isObject(parsed) && typeof parsed.msg === "string" && "data" in parsed && (status >= 400 || parsed.code === 0)) {
     const msg2 = status === 401 ? "the API key is wrong or expired, or not allowed from this address" : parsed.msg;
     return { status, headers: response.headers, msg: msg2, data: fieldsOf(parsed.data ?? parsed.error) };
   }
-  if (status < 400) throw new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`);
+  if (status < 400) throw noRelay(status);
   const msg = `${status} ${response.statusMessage ?? ""}, not from the relay: check the address, and any proxy before it`;
   if (status >= 500) throw new Error(msg);
   return { status, headers: {}, msg, data: {} };
