@@ -202,7 +202,7 @@ export class Deliveries {
   end(entry: Entry, results: Results, rejection?: RelayError): void {
     const ended = this.conclude(entry, results)
     for (const { delivery } of ended) this.report(delivery)
-    this.notify(entry.delivery.id, entry.delivery.results.some(mayHaveArrived) ? undefined : rejection)
+    this.notify(entry.delivery.id, this.doubtOf(entry) ?? (entry.delivery.results.some(mayHaveArrived) ? undefined : rejection))
     for (const { delivery } of ended) this.notify(delivery.id)
   }
 
@@ -331,6 +331,12 @@ export class Deliveries {
     const result = resultOf(delivery)
     if (result?.success === false) logger.warn('%s', `${line}: ${result.error.logText}`)
     else logger.info('%s', line)
+  }
+
+  /** Why an end may be wrong: without the store, another relay may have the delivery by now, and may have sent it. */
+  private doubtOf({ delivery, hasRow }: Entry): RelayError | undefined {
+    const isSure = !hasRow || !this.options.store.failure || delivery.results.every(mayHaveArrived)
+    return isSure ? undefined : new RelayError('unanswered', 'the relay lost its data file meanwhile: the message may have been sent')
   }
 
   /** Notifies the callers that wait for the end of a delivery. */
