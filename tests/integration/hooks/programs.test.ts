@@ -149,7 +149,7 @@ describe('Prometheus Alertmanager', { skip: alertmanagers.missing, timeout: 120_
     t.after(() => relay.reload())
     const tell = await run(t)
     relay.simulator.fault({ fault: { kind: 'late', ms: 2000 } })
-    assert.equal((await post(relay, `message/group:${group}`, { text: 'slow' })).data.state, 'sending')
+    assert.equal((await post(relay, `message/group:${group}`, { text: 'slow' }, { isHasty: true })).data.state, 'queued')
     await tell(newAlert())
     await until('it was turned away twice', () => answers(503) >= 2)
     await until('it has come again, and again', () => answers(200) >= 3)

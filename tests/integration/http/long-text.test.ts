@@ -3,6 +3,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { fieldsOf } from '../../../src/lib/shape'
 import type { Config } from '../../../src/config/schema'
 import { read, relayFor, type Reply, type TestRelay } from '../../support/relay'
+import { left } from '../hooks/support'
 import { failureOf, group, idsOf, outline } from '../webhook/support'
 
 const log = Array.from({ length: 1000 }, (_, index) => `line ${String(index).padStart(4, '0')} xxxxxxxxx\n`).join('')
@@ -47,6 +48,7 @@ async function eachDoor(relay: TestRelay, look: (door: string) => void): Promise
   for (const [door, send] of Object.entries(doors)) {
     relay.simulator.clear()
     assert.equal((await send(relay)).status, 200, door)
+    await left(relay)
     look(door)
   }
 }

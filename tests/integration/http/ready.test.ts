@@ -24,7 +24,7 @@ describe('GET /readyz', () => {
       assert.deepEqual([status, error.id, error.outcome], [503, 'store-down', outcome])
     }
     assert.equal((await relay.send(hello)).status, 200)
-    const hook = await post(relay, 'slack/group:3', { text: 'hello' })
+    const hook = await post(relay, 'slack/group:3', { text: 'hello' }, { isHasty: true })
     assert.deepEqual([hook.status, hook.headers.get('retry-after')], [503, '30'])
     assert.equal(relay.simulator.ledger.length, 1)
   })
