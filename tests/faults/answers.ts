@@ -49,7 +49,7 @@ export function readAnswer({ status, headers, msg, data }: Reply, { mode, items 
     return { kind: 'accepted', id, replayed }
   }
   const header = headers.get('relay-outcome')
-  // The database did not tell the outcome of an earlier request with this key.
+  // The relay could not use its file, which has the outcome of an earlier request with this key.
   if (status === 503 && header === null) return { kind: 'in-progress' }
   if (status === 200 && mode === 'batch') {
     const results = readResults(field(data, 'results'), items.length)

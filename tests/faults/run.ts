@@ -179,7 +179,7 @@ class Runner implements Run {
       const status = await this.world.request(`/deliveries/${id}`, { method: 'DELETE' }).then(readReply).then(reply => reply.status, () => undefined)
       // 404 if the answer to an earlier attempt was lost.
       if (status === 200 || (status === 404 && isRepeat)) break
-      // If the database does not answer, the outcome is unknown.
+      // If the relay cannot use its file, the outcome is unknown.
       if (status === 503) {
         if (account.deliveryId === id) delete account.deliveryId
         return

@@ -194,10 +194,10 @@ describe('the command line', { timeout: 120_000 }, () => {
   })
 
   test('status does not call a message unsent where it was not told', async () => {
-    for (const url of ['http://127.0.0.1:1', await answering(respond => respond(503, { 'relay-outcome': 'unsent' }, 'the database does not answer'))]) {
+    for (const url of ['http://127.0.0.1:1', await answering(respond => respond(503, { 'relay-outcome': 'unsent' }, 'the relay cannot use its data file'))]) {
       const { code, stdout, stderr } = await cli(['status', 'x'], { RELAY_URL: url })
       assert.deepEqual([code, stdout], [3, ''])
-      assert.match(stderr, /^relay: (?:cannot reach the relay \(.+\)|the database does not answer)\n$/)
+      assert.match(stderr, /^relay: (?:cannot reach the relay \(.+\)|the relay cannot use its data file)\n$/)
     }
     assert.equal((await cli(['status', 'x'], { RELAY_KEY: 'wrong' })).code, 77)
   })
