@@ -277,7 +277,7 @@ export class FileStore implements Store {
     try {
       isHeld = this.parts.lock.isHeld()
     } catch (error) {
-      throw new RelayError('store-down', `the lock of the data folder cannot be read (${codeOf(error)}): try again later`, { cause: error })
+      throw new RelayError('store-down', `the lock of the data folder cannot be read (${codeOf(error)}): check the folder`, { cause: error })
     }
     if (!isHeld) throw this.fail(new RelayError('store-down', 'another process has taken the data folder of the relay: nothing was stored'), false)
   }
