@@ -5,7 +5,7 @@ import type { SendError } from '../platform/port'
 import { Inquiries } from './accept/inquiries'
 import { inTime, pause } from './clock'
 import { Core, type Memory } from './core'
-import { createDelivery, type Delivery, type State } from './delivery/delivery'
+import { createDelivery, partsFor, type Delivery, type State } from './delivery/delivery'
 import type { History } from './delivery/history'
 import type { AdmitRetry, RelayOptions, Submission, Submitted } from './options'
 import { readQueue, waitOf, type Backlog, type QueueState, type Wait } from './queue/queue'
@@ -105,9 +105,8 @@ export class Relay {
   async preview(request: MessageRequest): Promise<Preview & { wait: Wait | undefined }> {
     if (!this.core) await this.begun
     const composed = await preview(request, this.options)
-    const origin = { id: '', caller: null, door: '', recordContent: 'none' } as const
-    const delivery = { ...createDelivery(origin, 0, this.options.clock.wall(), request), bot: composed.bot, deferred: true }
-    return { ...composed, wait: this.waitOf(delivery) }
+    const delivery = createDelivery({ id: '', caller: null, door: '' }, 0, this.options.clock.wall(), request)
+    return { ...composed, wait: this.waitOf({ ...delivery, ...partsFor(request, 'none'), bot: composed.bot, deferred: true }) }
   }
 
   /**

@@ -3,6 +3,7 @@ import { beforeEach, describe, test } from 'node:test'
 import { fieldsOf } from '../../../src/lib/shape'
 import { apiKey, askAs, useRelay, type Reply } from '../../support/relay'
 import { until } from '../../support/until'
+import { left } from '../hooks/support'
 
 const relay = useRelay()
 const settings = { targets: { ops: 'group:1', far: { to: ['group:4', 'private:5'], platform: 'discord', selfId: '9', lang: 'en-US' } } }
@@ -53,6 +54,7 @@ describe('a name for targets that is made', () => {
     for (const name of [cafe, cafe.normalize('NFD')]) {
       assert.deepEqual(await send(name), [200, ['2']])
       for (const path of ['send', 'hooks/message']) assert.equal((await ask('POST', `/${path}/${encodeURIComponent(name)}`, { msg: 'a', text: 'b' })).status, 200)
+      await left(relay)
       const made = await ask('POST', '/keys', { name: `k${name.length}`, targets: name })
       assert.deepEqual(await send(name, String(made.data.key)), [200, ['2']])
       assert.deepEqual(await send('group:3', String(made.data.key)), [403, []])
