@@ -283,6 +283,10 @@ class TestStore implements Store {
     this.isDead = true
   }
 
+  demandLock(): void {
+    this.check()
+  }
+
   /** @throws RelayError why nothing can be read or written */
   private check(): void {
     if (this.isDead) throw new Error('a killed process has no store')

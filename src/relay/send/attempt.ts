@@ -156,7 +156,7 @@ class Attempt {
     const begin = (): void => {
       if (isOver || this.receipt || stop.aborted || !account.isOnline) throw new SendError('unsent')
       // Another process may have the folder by now.
-      if (isDurable(entry.delivery) && store.failure) throw new SendError('unsent')
+      if (isDurable(entry.delivery)) store.demandLock()
       if (clock.now() >= this.repeatableUntil) throw new SendError('unsent', undefined, { isFinal: true })
       const rest = limits.rest(chat)
       if (rest > 0) throw new SendError('unsent', undefined, { causeId: 'rate-limited', limit: { scope: 'chat', after: rest } })

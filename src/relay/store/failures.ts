@@ -77,6 +77,10 @@ export class ClosedStore implements Store {
     throw this.failure
   }
 
+  demandLock(): never {
+    throw this.failure
+  }
+
   flushed(): Promise<never> {
     return Promise.reject(this.failure)
   }

@@ -271,8 +271,8 @@ export class FileStore implements Store {
     return new RelayError('store-down', `the relay cannot use its data file (${nameOf(error)}): try again later`, { cause: error })
   }
 
-  /** @throws RelayError if another process may have the folder */
-  private demandLock(): void {
+  demandLock(): void {
+    if (this.failure) throw this.failure
     let isHeld: boolean
     try {
       isHeld = this.parts.lock.isHeld()

@@ -36,6 +36,8 @@ export interface Store extends Reader {
    * @throws RelayError `storage-full` or `store-down`, with the cause in plain words: nothing was written
    */
   commit<T>(write: (writer: Writer) => Synchronous<T>): T
+  /** Asks, right before something that only the owner of the folder may do. @throws RelayError if another process may have it */
+  demandLock(): void
   /** Whether the disk is almost full: accept nothing new. Other commits have the last few MB, so that what was accepted can end. */
   readonly isFull: boolean
   /** Resolves once everything committed so far is safe from a power cut. @throws RelayError `store-down` */
