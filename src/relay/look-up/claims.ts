@@ -24,10 +24,17 @@ export interface OpenCall {
   foundAs?: string
 }
 
+interface Claim {
+  /** The name of the message that was called for. */
+  readonly by: string
+  /** Since when the message is known to be in the chat, on the monotonic clock. */
+  readonly since: number
+}
+
 /** The known messages of a chat, the oldest first. */
 interface Chat {
-  /** The IDs claimed by deliveries, with the time on the monotonic clock since which each is known to be in the chat. */
-  readonly ids: Map<string, number>
+  /** The IDs claimed by deliveries. */
+  readonly ids: Map<string, Claim>
   /** The calls for messages without an ID. */
   readonly calls: Map<string, OpenCall>
 }
@@ -75,13 +82,13 @@ export class Claims {
       const age = Math.max(this.clock.wall() - updatedAt, 0)
       for (const [index, result] of results.entries()) {
         if (!result?.success) continue
-        for (const messageId of result.messageIds) this.claim(chat, messageId)
         const name = nameOf(id, [index])
+        for (const messageId of result.messageIds) this.claim(chat, messageId, name)
         if (result.likeness === undefined || age > day || this.called(chat, name)) continue
         this.add({ chat, name, likeness: result.likeness, begunAt: now - age, settledAt: now, receipt: { messageIds: [] } })
       }
     }
-    for (const [id, since] of own) this.claim(chat, id, since)
+    for (const [id, { by, since }] of own) this.claim(chat, id, by, since)
   }
 
   /**
@@ -95,7 +102,7 @@ export class Claims {
     const { foundAs = '' } = call ?? {}
     const isNamed = receipt.messageIds.length > 0
     if (isNamed && !receipt.messageIds.includes(foundAs)) ids.delete(foundAs)
-    for (const id of receipt.messageIds) this.claim(chat, id)
+    for (const id of receipt.messageIds) this.claim(chat, id, name)
     if (call) call.receipt = receipt
     if (isNamed && !isKept) calls.delete(name)
   }
@@ -136,7 +143,8 @@ export class Claims {
     // A look-up that was given up does not claim the message of a later call.
     if (this.called(call.chat, call.name) !== call) return 'inconclusive'
     const { ids } = this.at(call.chat)
-    const isFree = ({ id }: { id: string }): boolean => !ids.has(id)
+    // The end of this delivery may have been lost with the folder, after this process had noted its message.
+    const isFree = ({ id }: { id: string }): boolean => (ids.get(id)?.by ?? call.name) === call.name
     const isStepped = this.isStepped(call)
     const anchor = this.anchor(call, page)
     const isAnchored = anchor > -Infinity
@@ -149,7 +157,7 @@ export class Claims {
     const within = new Set([...free.filter(({ time }) => time >= start), ...heard].map(({ id }) => id))
     const [oldest] = within
     if (oldest !== undefined && within.size >= this.unnamed(call.chat, call.likeness).length) {
-      this.claim(call.chat, oldest)
+      this.claim(call.chat, oldest, call.name)
       call.foundAs = oldest
       return 'found'
     }
@@ -165,7 +173,7 @@ export class Claims {
   anchor(call: OpenCall, page: HistoryPage | undefined): number {
     if (!page || this.isStepped(call)) return -Infinity
     const { ids } = this.at(call.chat)
-    const before = page.own.filter(({ id }) => (ids.get(id) ?? Infinity) < call.begunAt)
+    const before = page.own.filter(({ id }) => (ids.get(id)?.since ?? Infinity) < call.begunAt)
     return Math.max(...before.map(({ time }) => time))
   }
 
@@ -184,9 +192,10 @@ export class Claims {
     return this.at(chat).calls.get(name)
   }
 
-  private claim(chat: string, id: string, since = this.clock.now()): void {
+  private claim(chat: string, id: string, by: string, since = this.clock.now()): void {
     const { ids } = this.at(chat)
-    ids.set(id, Math.min(ids.get(id) ?? Infinity, since))
+    const earlier = ids.get(id)
+    ids.set(id, earlier && earlier.since <= since ? earlier : { by, since })
     const [oldest = ''] = ids.size > most.ids ? ids.keys() : []
     ids.delete(oldest)
   }
