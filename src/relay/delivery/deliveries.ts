@@ -202,8 +202,7 @@ export class Deliveries {
   end(entry: Entry, results: Results, rejection?: RelayError): void {
     const ended = this.conclude(entry, results)
     for (const { delivery } of ended) this.report(delivery)
-    this.notify(entry.delivery.id, this.doubtOf(entry) ?? (entry.delivery.results.some(mayHaveArrived) ? undefined : rejection))
-    for (const { delivery } of ended) this.notify(delivery.id)
+    for (const each of ended) void this.notify(each, each === entry && !each.delivery.results.some(mayHaveArrived) ? rejection : undefined)
   }
 
   /** Corrects a delivery after its send has ended: a platform message was found, or its success was answered late. */
@@ -222,10 +221,11 @@ export class Deliveries {
   }
 
   /** Removes a waiting delivery and frees its Idempotency-Key. @throws RelayError; nothing is changed then */
-  withdraw({ id }: Delivery): void {
+  withdraw(entry: Entry): void {
+    const { id } = entry.delivery
     this.options.store.commit(writer => this.table.remove(writer, id))
     this.forget(id)
-    this.notify(id, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
+    void this.notify(entry, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
   }
 
   /**
@@ -339,9 +339,16 @@ export class Deliveries {
     return isSure ? undefined : new RelayError('unanswered', 'the relay lost its data file meanwhile: the message may have been sent')
   }
 
-  /** Notifies the callers that wait for the end of a delivery. */
-  private notify(id: string, rejection?: RelayError): void {
-    for (const onEnd of this.waiters.get(id) ?? []) onEnd(rejection)
+  /**
+   * Notifies the callers that wait for the end of a delivery. If it is deferred, they hear once the end survives a power cut: it would
+   * be sent after one.
+   */
+  private async notify(entry: Entry, rejection?: RelayError): Promise<void> {
+    const { delivery: { id, deferred } } = entry
+    if (!this.waiters.has(id)) return
+    if (deferred) await this.options.store.flushed().catch(() => undefined)
+    const reason = this.doubtOf(entry) ?? rejection
+    for (const onEnd of this.waiters.get(id) ?? []) onEnd(reason)
     this.waiters.delete(id)
   }
 

@@ -2,7 +2,7 @@ import { RelayError } from '../../errors'
 import type { CauseId } from '../../message/causes'
 import type { Account, Closure } from '../../platform/port'
 import { every } from '../clock'
-import type { Entry } from '../delivery/deliveries'
+import { toEntry, type Entry } from '../delivery/deliveries'
 import { digestOf, failRest, isOverdue, mayHaveArrived, type Delivery, type Results } from '../delivery/delivery'
 import type { Delay } from '../options'
 import { checkItems } from '../send/fit'
@@ -449,7 +449,7 @@ export class Queues {
 
   /** @returns the members that go on waiting */
   private dissolve(digest: Delivery, members: readonly Entry[], { isAlone, reason }: Pick<FallsApart, 'isAlone' | 'reason'>): readonly Entry[] {
-    this.context.deliveries.withdraw(digest)
+    this.context.deliveries.withdraw(toEntry(digest))
     for (const entry of members) entry.isAlone = isAlone
     if (!reason) return members
     for (const entry of members) this.remove(entry, { error: reason, isFinal: false })
