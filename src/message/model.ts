@@ -23,6 +23,41 @@ export interface Named {
   policy?: Policy
   /** Its ways, tried one after the other; with them, `addresses` is empty. */
   first?: Ways
+  /** Who is called by `@`. */
+  mention?: Mentions
+  /** Makes incidents of its threads. */
+  ack?: Ack
+}
+
+/** How bad an event is, the worst first; `ok` for the end of what was wrong. */
+export const severities = ['critical', 'warning', 'info', 'ok'] as const
+export type Severity = typeof severities[number]
+
+/** Whom a message calls by `@`, by its severity: the names of people and rotas, or `all`. */
+export type Mentions = Partial<Readonly<Record<Severity, readonly string[]>>>
+
+/** The rules for the incidents of a name. Times are in milliseconds. */
+export interface Ack {
+  /** The least severity of an event that begins an incident. */
+  from: Exclude<Severity, 'ok'>
+  /** The people and rotas who may act; absent for everybody in the chat. */
+  who?: readonly string[]
+  /** How often an owner is reminded. */
+  remind?: number
+  /** What happens while nobody acts. */
+  escalate: readonly Step[]
+}
+
+/** A step of an escalation. */
+export interface Step {
+  /** When it is due, counted from the acceptance of the first message. Each step is due later than the one before. */
+  after: number
+  /** Whom it calls by `@`. */
+  mention: readonly string[]
+  /** The target or name it is sent to; absent for the chats of the incident. */
+  to?: string
+  /** How often the last step is repeated. */
+  again?: number
 }
 
 /** When messages to a name are sent. Urgent ones are sent at once. */
@@ -32,6 +67,8 @@ export interface Policy {
   /** The shortest time between two messages, in milliseconds: the messages in between are sent as one. */
   digest?: number
   quiet?: Quiet
+  /** Whether a message is in the file before it is sent, even if its caller waits, while the file can be written. */
+  durable?: boolean
   /** Equals `Named.lang`. */
   lang?: Language
 }
@@ -121,6 +158,9 @@ export type ParsedItem = Item | RelayError
 
 /** When and how to send the message of a request. */
 export interface Wishes {
+  severity?: Severity
+  /** Whom to call by `@`, in place of what the name says. */
+  mention?: Mentions
   /** Skips digests and quiet hours. */
   urgent?: boolean
   sendAt?: SendAt
@@ -129,6 +169,8 @@ export interface Wishes {
   /** `reply` by default. */
   threadMode?: ThreadMode
   threadPhase?: ThreadPhase
+  /** When what is wrong began, in the words of its source: another value in the same thread means that it began anew. */
+  begunAt?: string
 }
 
 /** When a message joins its queue. */

@@ -33,7 +33,7 @@ const unknownDoor = 'unknown'
 const known = new WeakMap<object, Metrics>()
 
 /** Collects the metrics for `GET /metrics`. There is one instance per app, which outlives a reload of the plugin, like the relay. */
-export class Metrics implements Observer {
+export class Metrics implements Partial<Observer> {
   private readonly instruments = createInstruments()
   private readonly doors: ReadonlySet<string>
 

@@ -3,7 +3,7 @@ import type { Language } from '../lib/language'
 import type { LongText, MessageRequest, ParsedItem, Target } from '../message/model'
 import type { Port } from '../platform/port'
 import type { Clock } from './clock'
-import type { Store } from './store/store'
+import type { Store, Writer } from './store/store'
 import type { Delivery } from './delivery/delivery'
 import type { CallOutcome, RecordContent } from './delivery/summary'
 
@@ -22,6 +22,13 @@ export interface Submission {
    * @throws RelayError if the caller may not send there
    */
   admit?: (reach: Reach, added: number) => void
+  /**
+   * Completes the request in the tick in which it is accepted. It is not called for a repeat of an Idempotency-Key, which is compared with
+   * the request as its caller gave it.
+   *
+   * @throws RelayError to refuse it
+   */
+  complete?: (request: MessageRequest) => MessageRequest
   /** The Idempotency-Key. Each caller has keys of its own. */
   key?: string
   /**
@@ -65,6 +72,10 @@ export interface Finding {
 
 /** Observes the events of the core. Its methods return fast and do not throw. */
 export interface Observer {
+  /** A delivery that is kept in the file is being accepted. Called inside that commit: what this writes counts if the delivery does. */
+  accepted: (writer: Writer, delivery: Delivery, request: MessageRequest) => void
+  /** The end of a delivery is being written, likewise inside the commit. A correction, or an end after a retry, is written again. */
+  recorded: (writer: Writer, delivery: Delivery) => void
   /** A delivery has ended, so many milliseconds after its acceptance. After a retry, it ends again. */
   ended: (delivery: Delivery, time: number) => void
   /** A call to the platform has ended, or was given up, after so many milliseconds. */
@@ -78,6 +89,8 @@ export interface Observer {
 /** Combines observers. */
 export function tellAll(observers: readonly Partial<Observer>[]): Observer {
   return {
+    accepted: (writer, delivery, request) => observers.forEach(observer => observer.accepted?.(writer, delivery, request)),
+    recorded: (writer, delivery) => observers.forEach(observer => observer.recorded?.(writer, delivery)),
     ended: (delivery, time) => observers.forEach(observer => observer.ended?.(delivery, time)),
     called: (outcome, time) => observers.forEach(observer => observer.called?.(outcome, time)),
     lookedUp: finding => observers.forEach(observer => observer.lookedUp?.(finding)),

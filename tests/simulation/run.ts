@@ -3,7 +3,7 @@ import type { Address, Item, MessageRequest } from '../../src/message/model'
 import type { LoadedItem } from '../../src/platform/port'
 import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery/delivery'
 import { Memory } from '../../src/relay/core'
-import type { Submission, Submitted } from '../../src/relay/options'
+import { tellAll, type Submission, type Submitted } from '../../src/relay/options'
 import { Relay } from '../../src/relay/relay'
 import type { Storage } from '../../src/relay/store/store'
 import { Random } from '../faults/random'
@@ -274,7 +274,7 @@ class World implements Run {
         hash: id => Promise.resolve(files.get(id)?.data.toString('hex')),
       },
       logger: { info: log, warn: log },
-      observer: { ended: () => undefined, called: () => undefined, lookedUp: finding => this.note(`looked up: ${finding}`), paused: () => this.note('paused') },
+      observer: tellAll([{ lookedUp: finding => this.note(`looked up: ${finding}`), paused: () => this.note('paused') }]),
       recordContent: 'preview',
       longText: '',
       retention: 30 * 24 * 60 * 60 * 1000,

@@ -71,10 +71,11 @@ export class Intake {
   /** Accepts a submission, and records a refusal. @throws RelayError */
   private take(submission: Submission, idempotency?: Idempotency): Entry {
     const { clock } = this.context
-    const { id, request, caller = null, door } = submission
+    const { id, caller = null, door } = submission
+    const request = submission.complete?.(submission.request) ?? submission.request
     const delivery = createDelivery({ id, caller, door }, this.nextSeq(), clock.wall(), request, idempotency)
     try {
-      return tryWays(delivery, clock, change => Object.assign(delivery, change), () => this.place(submission, delivery))
+      return tryWays(delivery, clock, change => Object.assign(delivery, change), () => this.place({ ...submission, request }, delivery))
     } catch (thrown) {
       const error = RelayError.from(thrown)
       // Without an outcome the request was never a delivery, and has no record.
@@ -115,7 +116,7 @@ export class Intake {
     if (isLater) Object.assign(delivery, { deferred: true, expiresAt: start + (expiresIn ?? defaultExpiry) })
     queues.demandRoom(delivery)
     // With a route, each way checks the items itself. The row and the place in the queue are made in one tick.
-    const entry = deliveries.accept(delivery, route ? items : checked)
+    const entry = deliveries.accept(delivery, route ? items : checked, request)
     queues.enter(entry, isLater ? {} : { signal, patience: expiresIn })
     return entry
   }

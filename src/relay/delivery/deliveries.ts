@@ -1,6 +1,6 @@
 import { RelayError } from '../../errors'
 import { hour } from '../../lib/time'
-import type { ParsedItem } from '../../message/model'
+import type { MessageRequest, ParsedItem } from '../../message/model'
 import { writeTarget } from '../../message/target'
 import { inTime } from '../clock'
 import type { RunningOptions } from '../options'
@@ -68,12 +68,19 @@ export class Deliveries {
 
   constructor(private readonly options: RunningOptions, readonly table: DeliveriesTable) {}
 
-  /** Takes a new delivery into memory, and a durable one into the file. @throws RelayError */
-  accept(delivery: Delivery, items: readonly ParsedItem[]): Entry {
-    const { store } = this.options
-    const hasRow = isDurable(delivery)
-    if (hasRow && store.isFull) throw new RelayError('storage-full')
-    if (hasRow) store.commit(writer => this.table.insert(writer, delivery, items))
+  /** Takes a new delivery into memory, and a durable one into the file. @param request absent for a digest. @throws RelayError */
+  accept(delivery: Delivery, items: readonly ParsedItem[], request?: MessageRequest): Entry {
+    const { store, observer } = this.options
+    const isNeeded = isDurable(delivery)
+    if (isNeeded && store.isFull) throw new RelayError('storage-full')
+    // What only its name wants in the file leaves without it as well.
+    const hasRow = isNeeded || (delivery.flow.policy?.durable === true && !store.failure && !store.isFull)
+    if (hasRow) {
+      store.commit(writer => {
+        this.table.insert(writer, delivery, items)
+        if (request) observer.accepted(writer, delivery, request)
+      })
+    }
     return this.keep({ delivery, items, hasRow })
   }
 
@@ -151,10 +158,10 @@ export class Deliveries {
     this.change(delivery, { flow: { ...delivery.flow, thread } })
   }
 
-  /** A platform message leaves. For a durable delivery, this resolves once that survives a power cut. @throws RelayError */
+  /** A platform message leaves. For a delivery in the file, this resolves once that survives a power cut. @throws RelayError */
   async leave(entry: Entry, results: Results, leaving: Open): Promise<void> {
     this.step(entry, leave(entry.delivery, results, leaving))
-    if (isDurable(entry.delivery)) await this.options.store.flushed()
+    if (entry.hasRow) await this.options.store.flushed()
   }
 
   /** Notes the start of a call to the platform. */
@@ -394,6 +401,7 @@ export class Deliveries {
       for (const { delivery, items = [], hasRow } of entries) {
         if (hasRow) this.table.update(writer, delivery)
         else this.table.insert(writer, delivery, items)
+        if (!isUnfinished(delivery.state)) this.options.observer.recorded(writer, delivery)
       }
     })
     for (const entry of entries) {

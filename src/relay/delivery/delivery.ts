@@ -163,9 +163,14 @@ function flowOf({ urgent, sendAt, policy, thread, threadMode = 'reply', threadPh
     ...urgent && { urgent },
     ...sendAt && { sendAt: sendAt.at },
     ...policy && { policy },
-    ...thread !== undefined && { thread: { name: hash(JSON.stringify([caller, thread])), mode: threadMode, ...phase && { phase } } },
+    ...thread !== undefined && { thread: { name: threadName(caller, thread), mode: threadMode, ...phase && { phase } } },
     ...route && { route: { ...route, index: 0, past: [] } },
   }
+}
+
+/** The name of a thread in the file: each caller has threads of its own. */
+export function threadName(caller: string | null, thread: string): string {
+  return hash(JSON.stringify([caller, thread]))
 }
 
 /** The results of a send, with successes that were answered late. */

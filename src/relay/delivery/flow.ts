@@ -83,6 +83,7 @@ export const isFlow = objectOf<Flow>({
   policy: optional(objectOf<Policy>({
     name: isString,
     digest: optional(isTime),
+    durable: optional(isBoolean),
     quiet: optional(objectOf<Quiet>({ from: isWhole, to: isWhole, zone: isString })),
     lang: optional(oneOf(languages)),
   })),

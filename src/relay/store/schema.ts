@@ -31,4 +31,28 @@ export const migrations: readonly string[] = [`
   CREATE TABLE usage (caller TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT;
   -- The last payload of each source: hooks/payloads.ts.
   CREATE TABLE payloads (source TEXT PRIMARY KEY, at REAL NOT NULL, entry TEXT NOT NULL) STRICT;
+
+  -- People, rotas and beats that were made while the relay runs, by their names: incidents/, beats/.
+  CREATE TABLE people (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT;
+  CREATE TABLE rotas (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT;
+  CREATE TABLE beats (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT;
+  -- How the beats of settings and page are doing, and their secrets: beats/.
+  CREATE TABLE signs (name TEXT PRIMARY KEY, secret TEXT UNIQUE NOT NULL, due_at REAL, entry TEXT NOT NULL) STRICT;
+  CREATE INDEX signs_due ON signs (due_at) WHERE due_at IS NOT NULL;
+  -- Incidents by name and the hash of their thread, and the platform messages that belong to them: incidents/.
+  CREATE TABLE incidents (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    thread TEXT NOT NULL,
+    state TEXT NOT NULL,
+    since REAL NOT NULL,
+    due_at REAL,
+    entry TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX incidents_thread ON incidents (name, thread, since);
+  CREATE INDEX incidents_since ON incidents (since);
+  CREATE INDEX incidents_state ON incidents (state, since);
+  CREATE INDEX incidents_due ON incidents (due_at) WHERE due_at IS NOT NULL;
+  CREATE TABLE incident_messages (chat TEXT NOT NULL, message TEXT NOT NULL, incident TEXT NOT NULL, PRIMARY KEY (chat, message, incident)) STRICT, WITHOUT ROWID;
+  CREATE INDEX incident_messages_incident ON incident_messages (incident);
 `]
