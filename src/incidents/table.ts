@@ -1,0 +1,87 @@
+import { parseJson } from '../lib/json'
+import { isString, objectOf } from '../lib/shape'
+import type { Reader, Value, Writer } from '../relay/store/store'
+import { dueAt, isIncident, type Incident } from './incident'
+import type { Ack } from '../message/model'
+
+const isRow = objectOf({ entry: isString })
+
+/** What is asked of a list of incidents. */
+export interface IncidentFilter {
+  states?: readonly Incident['state'][]
+  names?: readonly string[]
+  /** In milliseconds since the epoch. */
+  since?: number
+}
+
+/** The most incidents of a list. */
+const most = 1_000
+
+/** Finds an incident. */
+export function findIncident(reader: Reader, id: string): Incident | undefined {
+  return read(reader, 'id = ?', id)[0]
+}
+
+/** The newest incident of a thread. @param thread its hash, as `threadName` */
+export function findByThread(reader: Reader, name: string, thread: string): Incident | undefined {
+  return read(reader, 'name = ? AND thread = ? ORDER BY since DESC LIMIT 1', name, thread)[0]
+}
+
+/** The incidents of a platform message. @param chat its bot and target, as `placeOf` */
+export function findByMessage(reader: Reader, chat: string, message: string): Incident[] {
+  return read(reader, 'id IN (SELECT incident FROM incident_messages WHERE chat = ? AND message = ?) ORDER BY since', chat, message)
+}
+
+/** The unresolved incidents of a chat. @param chat as for `findByMessage` */
+export function findByChat(reader: Reader, chat: string): Incident[] {
+  return read(reader, 'state != \'resolved\' AND id IN (SELECT incident FROM incident_messages WHERE chat = ?) ORDER BY since', chat)
+}
+
+/** The incidents with something to do, the longest due first. */
+export function findDue(reader: Reader, now: number, limit: number): Incident[] {
+  return read(reader, 'due_at <= ? ORDER BY due_at LIMIT ?', now, limit)
+}
+
+/** The incidents of a filter, the newest first. */
+export function listIncidents(reader: Reader, { states = [], names = [], since = 0 }: IncidentFilter): Incident[] {
+  const within = (column: string, values: readonly string[]): string => values.length > 0 ? ` AND ${column} IN (${values.map(() => '?').join()})` : ''
+  return read(reader, `since >= ?${within('state', states)}${within('name', names)} ORDER BY since DESC LIMIT ${most}`, since, ...states, ...names)
+}
+
+/** How many incidents there are in each state. */
+export function countIncidents(reader: Reader): ReadonlyMap<string, number> {
+  const isCount = objectOf({ state: isString, count: (value: unknown): value is number => typeof value === 'number' })
+  return new Map(reader.all(isCount, 'SELECT state, count(*) AS count FROM incidents GROUP BY state').map(({ state, count }) => [state, count]))
+}
+
+/** Writes an incident. @param thread its hash */
+export function saveIncident(writer: Writer, incident: Incident, thread: string, ack: Ack | undefined): void {
+  const { id, name, state, since } = incident
+  writer.run(
+    `INSERT INTO incidents (id, name, thread, state, since, due_at, entry) VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, entry = excluded.entry`,
+    id, name, thread, state, since, dueAt(incident, ack), JSON.stringify(incident),
+  )
+}
+
+/** Notes that a platform message belongs to an incident. */
+export function saveMessage(writer: Writer, chat: string, message: string, incident: string): void {
+  writer.run('INSERT OR IGNORE INTO incident_messages (chat, message, incident) VALUES (?, ?, ?)', chat, message, incident)
+}
+
+/** Removes some of the incidents that were resolved before a time. @returns their number */
+export function removeResolved(writer: Writer, before: number): number {
+  const old = writer.all(objectOf({ id: isString }), 'SELECT id FROM incidents WHERE state = \'resolved\' AND since < ? LIMIT 500', before)
+  for (const { id } of old) {
+    writer.run('DELETE FROM incident_messages WHERE incident = ?', id)
+    writer.run('DELETE FROM incidents WHERE id = ?', id)
+  }
+  return old.length
+}
+
+function read(reader: Reader, condition: string, ...values: readonly Value[]): Incident[] {
+  return reader.all(isRow, `SELECT entry FROM incidents WHERE ${condition}`, ...values).flatMap(({ entry }) => {
+    const incident = parseJson(entry)
+    return isIncident(incident) ? [incident] : []
+  })
+}
