@@ -209,7 +209,7 @@ export class Deliveries {
   end(entry: Entry, results: Results, rejection?: RelayError): void {
     const ended = this.conclude(entry, results)
     for (const { delivery } of ended) this.report(delivery)
-    for (const each of ended) void this.notify(each, each === entry && !each.delivery.results.some(mayHaveArrived) ? rejection : undefined)
+    for (const each of ended) this.notify(each, each === entry && !each.delivery.results.some(mayHaveArrived) ? rejection : undefined)
   }
 
   /** Corrects a delivery after its send has ended: a platform message was found, or its success was answered late. */
@@ -232,7 +232,7 @@ export class Deliveries {
     const { id } = entry.delivery
     this.options.store.commit(writer => this.table.remove(writer, id))
     this.forget(id)
-    void this.notify(entry, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
+    this.notify(entry, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
   }
 
   /**
@@ -241,16 +241,15 @@ export class Deliveries {
    * @param limit milliseconds after which the present state is returned
    * @throws RelayError why the request was stopped
    */
-  async ended({ delivery }: Entry, limit?: number, gone?: AbortSignal): Promise<Delivery> {
+  async ended(entry: Entry, limit?: number, gone?: AbortSignal): Promise<Delivery> {
     const { clock, stop } = this.options
-    const { id, state } = delivery
-    if (!isUnfinished(state)) return delivery
-    const told = new Promise<RelayError | undefined>(resolve => this.waiters.set(id, [...this.waiters.get(id) ?? [], resolve]))
-    const end = told.then(rejection => {
+    const { delivery } = entry
+    const present = { ...delivery }
+    const end = this.told(entry).then(rejection => {
       if (rejection) throw rejection
       return delivery
     })
-    return limit === undefined ? end : await inTime(clock, end, limit, stop, ...gone ? [gone] : []) ?? delivery
+    return limit === undefined ? end : await inTime(clock, end, limit, stop, ...gone ? [gone] : []) ?? present
   }
 
   /** Remembers an unanswered delivery for look-ups. */
@@ -347,15 +346,22 @@ export class Deliveries {
   }
 
   /**
-   * Notifies the callers that wait for the end of a delivery. If it is deferred, they hear once the end survives a power cut: it would
-   * be sent after one.
+   * Waits for the end of a delivery. If it is deferred, also until that survives a power cut: it would be sent after one.
+   *
+   * @returns why the request was stopped
    */
-  private async notify(entry: Entry, rejection?: RelayError): Promise<void> {
-    const { delivery: { id, deferred } } = entry
-    if (!this.waiters.has(id)) return
+  private async told(entry: Entry): Promise<RelayError | undefined> {
+    const { delivery: { id, deferred, state } } = entry
+    const rejection = isUnfinished(state)
+      ? await new Promise<RelayError | undefined>(resolve => this.waiters.set(id, [...this.waiters.get(id) ?? [], resolve]))
+      : undefined
     if (deferred) await this.options.store.flushed().catch(() => undefined)
-    const reason = this.doubtOf(entry) ?? rejection
-    for (const onEnd of this.waiters.get(id) ?? []) onEnd(reason)
+    return this.doubtOf(entry) ?? rejection
+  }
+
+  /** Notifies the callers that wait for the end of a delivery. */
+  private notify({ delivery: { id } }: Entry, rejection?: RelayError): void {
+    for (const onEnd of this.waiters.get(id) ?? []) onEnd(rejection)
     this.waiters.delete(id)
   }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../../src/errors'
-import { Core } from '../../support/core'
+import { chat, Core, fates } from '../../support/core'
 
 const hour = 3_600_000
 const chats = Array.from({ length: 5_000 }, (_, index) => ({ kind: 'group', id: String(index + 2) }) as const)
@@ -76,6 +76,15 @@ describe('a slow disk', () => {
     assert.deepEqual([core.log, core.called], [['plain sent'], ['plain']])
     await core.run(5_100)
     assert.deepEqual([core.log, core.called.toSorted()], [['plain sent', 'later accepted', 'keyed sent'], ['keyed', 'later', 'plain']])
+  })
+
+  test('holds up the answer how a deferred message ended: whoever waits no longer hears that it is accepted', async () => {
+    const core = await Core.ready({ fates: [fates.refused], retries: 0 })
+    for (const wait of [3_000, 30_000]) void core.later(`${wait}`, { deferred: { wait }, target: wait === 3_000 ? chat : second })
+    await core.run()
+    core.storage.flushTakes = 5_000
+    await core.run(11_000)
+    assert.deepEqual([core.log, core.states], [['3000 accepted', '30000 sent'], ['failed', 'sent']])
   })
 
   test('is waited for once by all who came during a flush', async () => {
