@@ -113,7 +113,7 @@ export class Keys {
     if (!await recheck.look(entry).catch(() => false) || delivery.state !== 'unanswered') return replay
     admit?.({ target: delivery.target, platform: platformOf(delivery.bot) ?? '' }, 0)
     const isLater = delivery.deferred
-    const change = { ...again(delivery, intake.nextSeq(), true), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }
+    const change = { ...again(delivery, intake.nextSeq()), ...isLater && { expiresAt: clock.wall() + (expiresIn ?? defaultExpiry) } }
     let queued: Entry
     try {
       queued = requeue(this.context, entry, change, isLater ? {} : { signal, patience: expiresIn })
@@ -165,7 +165,7 @@ export class Keys {
     }
     admit({ target: next.target, platform: platformOf(next.bot) ?? '' }, items.filter((_, index) => !delivery.results[index]?.success))
     const change = {
-      ...again(delivery, intake.nextSeq(), true), ...first,
+      ...again(delivery, intake.nextSeq()), ...first,
       bot: next.bot, deferred: true, expiresAt: clock.wall() + defaultExpiry, key: requestKey,
     }
     requeue(this.context, known ?? toEntry(delivery, items), change, { delay: 'failed' })

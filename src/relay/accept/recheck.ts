@@ -1,7 +1,7 @@
 import { RelayError } from '../../errors'
 import { every, inTime } from '../clock'
 import type { Entry } from '../delivery/deliveries'
-import { again, isOverdue, isUnfinished, type Change, type Delivery } from '../delivery/delivery'
+import { isOverdue, isUnfinished, postpone, type Change, type Delivery } from '../delivery/delivery'
 import { nameOf } from '../look-up/claims'
 import { queueOf } from '../queue/queue'
 import type { EntryContext, Waiting } from '../queue/queues'
@@ -93,8 +93,8 @@ export class Recheck {
     if (!mayRepeat || delivery.state !== 'unanswered' || stop.aborted) return
     if (!delivery.deferred || calls > policy.retries || isOverdue(delivery, clock.wall())) return
     due.length = 0
-    // A deferred delivery joins its queue again, at its old place.
-    requeue(this.context, entry, again(delivery, delivery.seq, false), { isAccepted: true })
+    // A deferred delivery joins its queue again, at its old place. What was refused stays so.
+    requeue(this.context, entry, postpone(delivery, delivery.results), { isAccepted: true })
   }
 }
 

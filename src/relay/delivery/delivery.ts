@@ -202,16 +202,12 @@ export function postpone({ open }: Delivery, results: Results): Change {
 }
 
 /**
- * Queues the items that have not arrived again.
+ * Queues the items that have not arrived again, because a caller or an operator asked for it: the count of calls starts anew.
  *
  * @param seq the new place in the order
- * @param isAsked whether a caller or an operator asked for this: then the count of calls starts anew
  */
-export function again({ open, results }: Delivery, seq: number, isAsked: boolean): Change {
-  return {
-    state: 'queued', seq, open: isAsked ? open.map(each => ({ ...each, calls: 0 })) : open,
-    results: results.map(result => result?.success ? result : undefined),
-  }
+export function again({ open, results }: Delivery, seq: number): Change {
+  return { state: 'queued', seq, open: open.map(each => ({ ...each, calls: 0 })), results: results.map(result => result?.success ? result : undefined) }
 }
 
 /** The results of a delivery that ends with this error: open items stay unanswered, the others fail. */

@@ -233,6 +233,15 @@ describe('what ended without an answer', () => {
     assert.deepEqual(core.called, ['image', 'before', 'image', 'behind'])
   })
 
+  test('does so without the part that was refused', async () => {
+    const core = new Core({ retries: 1, fates: [fates.silent, fates.refused, fates.refused] })
+    const link = { kind: 'remote', url: 'http://example.com/x' } as const
+    await core.run(595_000, core.later('x', { mode: 'batch', items: [{ type: 'image', link }, { type: 'file', link, name: 'x' }] }))
+    assert.deepEqual([core.called, core.states], [['image', 'file', 'file'], ['unanswered']])
+    await core.run(60_000)
+    assert.deepEqual([core.called.slice(3), core.states], [['image'], ['failed']])
+  })
+
   test('is on the list while it ends', async () => {
     const core = await Core.ready({ fates: [{ arrives: 0, answered: 500 }] })
     await core.run(100, core.submit('a'))
