@@ -376,7 +376,8 @@ export class Deliveries {
   }
 
   private writeLater(ms: number): void {
-    if (this.unwritten.size === 0) return
+    // A store that is over takes nothing any more.
+    if (this.unwritten.size === 0 || this.options.store.failure) return
     this.cancelWrite ??= this.options.clock.after(this.failure ? retryDelay : ms, () => {
       this.cancelWrite = undefined
       this.tryToWrite([...this.unwritten.values()].slice(0, chunk))
