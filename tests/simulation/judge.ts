@@ -536,9 +536,9 @@ function placesOf({ request: { chat, wishes } }: Account): number[] {
   return [chat, ...wishes?.route?.ways ?? []]
 }
 
-/** When an operator retried a request. */
+/** When an operator retried a request, or a kill cut the answer to that short. */
 function retriedAt({ operations }: Account): number {
-  return operations.find(({ kind, result }) => kind === 'retry' && result === 'done')?.at ?? Infinity
+  return operations.find(({ kind, result }) => kind === 'retry' && (result === 'done' || result === 'unknown'))?.at ?? Infinity
 }
 
 // What the documentation does not promise (docs/delivery.md, docs/flow.md).

@@ -93,6 +93,8 @@ interface Process {
   readonly memory: Memory
   readonly storage: TestStorage
   instance: Instance
+  /** The end of all its relays, which a stop waits for. */
+  last: Promise<void>
 }
 
 /** How long a stop waits for callers, and how long it may take altogether, in milliseconds. */
@@ -242,7 +244,7 @@ class World implements Run {
     const clock = new ProcessClock(this.timeline, machine)
     const memory = new Memory(clock)
     const storage = Object.assign(new TestStorage(clock, this.folder, `host ${host}`), this.disk)
-    this.processes[host] = { clock, memory, storage, instance: this.createInstance(clock, memory, storage, host) }
+    this.processes[host] = { clock, memory, storage, instance: this.createInstance(clock, memory, storage, host), last: Promise.resolve() }
     this.note(`relay ${host} is started`)
   }
 
@@ -442,7 +444,7 @@ class World implements Run {
       end()
     }
     wait(longestStop)
-    void this.finish(instance, clock).then(() => this.checkLeft(instance)).then(() => {
+    void this.finish(process).then(() => this.checkLeft(instance)).then(() => {
       cancel()
       end()
     })
@@ -453,7 +455,7 @@ class World implements Run {
     if (!process || process.instance.isStopping) return
     this.endings.push({ at: this.timeline.now, process: process.clock, kind: 'reload' })
     const { clock, memory, storage, instance } = process
-    const last = this.finish(instance, clock)
+    const last = this.finish(process)
     const checked = last.then(() => this.checkLeft(instance))
     const again = (): void => {
       if (this.processes[host] === process) process.instance = this.createInstance(clock, memory, storage, host, last)
@@ -463,12 +465,14 @@ class World implements Run {
   }
 
   /** Ends a relay, as a stop of the plugin does. */
-  private async finish(instance: Instance, clock: ProcessClock): Promise<void> {
+  private async finish(process: Process): Promise<void> {
+    const { clock, instance, last } = process
     instance.isStopping = true
+    process.last = last.then(() => instance.relay.ended)
     const start = clock.now()
     while (instance.callers > 0 && clock.now() - start < grace) await new Promise<void>(resolve => clock.after(100, resolve))
     instance.relay.end()
-    await instance.relay.ended
+    await process.last
     this.note('a relay has finished')
   }
 
@@ -591,15 +595,14 @@ class World implements Run {
   /** Reads the records. */
   private readRecords(): void {
     this.note('the records are read')
-    for (const { instance } of this.processes.filter(process => process !== undefined)) {
-      for (const { queue, state, waiting, later } of instance.relay.queues()) {
-        // Scheduled messages are tried only when their time comes. A hold without waiting messages lasts half an hour.
-        const [quiet, digest] = [later?.kinds.quiet ?? 0, later?.kinds.digest ?? 0]
-        if (state === 'held' && waiting > quiet + digest) this.complain(`${queue} is held for ever`)
-      }
+    // A frozen relay that lost its folder still has queues.
+    const process = this.processes.find((process, host) => process && this.isActive(host))
+    for (const { queue, state, waiting, later } of process?.instance.relay.queues() ?? []) {
+      // Scheduled messages are tried only when their time comes. A hold without waiting messages lasts half an hour.
+      const [quiet, digest] = [later?.kinds.quiet ?? 0, later?.kinds.digest ?? 0]
+      if (state === 'held' && waiting > quiet + digest) this.complain(`${queue} is held for ever`)
     }
     for (const account of this.accounts) {
-      const process = this.processes.find((process, host) => process && this.isActive(host))
       const ids = account.issues.flatMap(issue => issue.word && issue.word.kind !== 'failed' ? [issue.word.id] : [])
       const id = ids.at(-1) ?? account.issues.at(-1)?.id
       if (!process || id === undefined) continue
