@@ -1,9 +1,7 @@
 import type { Context, Logger, Session } from 'koishi'
-import { LRUCache } from 'lru-cache'
 import { setTimeout } from 'node:timers/promises'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
-import { hash } from '../lib/crypto'
 import { httpOf, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/async'
 import { unwrap } from '../lib/koishi'
@@ -13,6 +11,7 @@ import type { JsonObject } from '../lib/shape'
 import type { BotSelector, Reply, Target } from '../message/model'
 import { foundInstead, parseReply, replyFields } from '../message/parse'
 import { writeTarget } from '../message/target'
+import { Hearings, identitiesOf } from '../platform/hearings'
 import { resultOf } from '../relay/delivery/delivery'
 import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, type CommandPost, postCommand } from './callback'
@@ -25,10 +24,6 @@ const maxCallbacks = 64
 const maxWaiting = 256
 /** The wait before the retry of a post, in milliseconds. */
 const retryPause = 1000
-/** How long the first account that received a message is remembered, in milliseconds, and for how many messages. */
-const hearerCache = { ttl: 10_000, max: 1_000 }
-/** The same for the identities of commands. */
-const identityCache = { ttl: 3_600_000, max: 10_000 }
 /** The least time between two log lines about dropped commands, in milliseconds. */
 const reportInterval = 60_000
 
@@ -221,24 +216,7 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
     return true
   }
 
-  /** The first account of this Koishi that received each message, by its text, sender and target. */
-  const hearers = new LRUCache<string, string>(hearerCache)
-  /** The identities of the commands that were received. */
-  const events = new LRUCache<string, true>(identityCache)
-
-  /**
-   * Whether a message is from a bot of this Koishi, another of its accounts in the same group has received it first, or it is reported
-   * again, for example over a second connection.
-   */
-  const isOwnOrDuplicate = ({ bot: { platform, selfId = '' }, userId, target }: Source, text: string, identities: string[]): boolean => {
-    if (ctx.bots.some(bot => bot.platform === platform && bot.selfId === userId)) return true
-    const said = JSON.stringify([platform, target, userId, text])
-    const first = hearers.get(said) ?? selfId
-    hearers.set(said, first)
-    const isKnown = identities.some(identity => events.has(identity))
-    for (const identity of identities) events.set(identity, true)
-    return isKnown || first !== selfId
-  }
+  const hearings = new Hearings(ctx)
 
   /** Starts handling a command. @returns whether there was a reply; `undefined` for a message that is not a command */
   const hear = (session: Session): Promise<boolean> | undefined => {
@@ -247,7 +225,7 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
     if (!match || signal.aborted) return
     const { raw, source } = incoming
     const identities = source ? identitiesOf(source) : []
-    if (!source || isOwnOrDuplicate(source, raw, identities)) return
+    if (!source || hearings.isOwnOrDuplicate(source, raw, identities)) return
     const answer = find(match, source)
     if (answer !== undefined) return handle(source, answer, toBody(match, raw, source), identities[0])
   }
@@ -269,12 +247,6 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
   const origins = commands ? [...new Set([...commands.values()].map(({ endpoint }) => endpoint.origin))].join(', ') : common?.origin
   const what = commands ? [...commands.keys()].map(name => `"${prefix}${name}"`).join(', ') : `"${prefix}" and ${length} characters`
   logger.info('%s', printable(`listening for commands: ${what}, posted to ${origins ?? ''}`))
-}
-
-/** What is equal in all reports of a message, also after a restart: its ID, and its number on the server. */
-function identitiesOf({ bot, userId, target: { kind, id }, messageId, sequence = '' }: Source): string[] {
-  const names = [...messageId ? [messageId] : [], ...sequence ? [`#${sequence}`] : []]
-  return names.map(name => hash(JSON.stringify([bot.platform, bot.selfId, kind, id, userId, name])))
 }
 
 function toBody({ command, content }: CommandMatch, text: string, { userId, target, messageId }: Source): CommandBody {
