@@ -14,7 +14,14 @@ export interface Source {
   messageId: string
   /** The number of the message on the platform's server, if it has one of its own there. */
   sequence?: string
+  /** The name of the sender in that chat, or else everywhere; empty if the platform tells none. */
+  name: string
+  /** When it was sent, in milliseconds since the epoch. On some platforms, whole seconds. */
+  time: number
 }
+
+/** A message without the mentions of the bot at its beginning. */
+export interface Address { text: string, isMention: boolean }
 
 /** Reads the messages of a particular platform. */
 export interface IncomingSupport {
@@ -22,6 +29,10 @@ export interface IncomingSupport {
   readText(session: object): string | undefined
   /** The same with all else that the member typed, such as the name of the bot that a command is for. */
   readRaw?(session: object): string | undefined
+  /** The ID of the message that this one quotes; empty for none. Adapters ask the platform for that message, and may get no answer. */
+  quoteOf?(session: object): string
+  /** Whether a mention of the bot is missing at the beginning of the text. */
+  lacksMention?(session: object): boolean
   /** Whether the bot's own account sent the message. */
   isOwn?(session: object): boolean
   /** The number of the message on the platform's server, if the ID may differ between reports of one message. */
@@ -34,7 +45,7 @@ export interface IncomingSupport {
 export class Incoming {
   /** As the member typed it, without the name of the bot that a command is for. */
   readonly text: string
-  private readonly support: IncomingSupport | undefined
+  private readonly support: IncomingSupport
 
   /** @param supports tried in order */
   constructor(private readonly session: Session, supports: readonly IncomingSupport[]) {
@@ -45,12 +56,26 @@ export class Incoming {
       this.support = support
       return
     }
-    this.text = textOf(session)
+    this.text = elementsText(hasMention(session) ? elementsOf(session).slice(1) : elementsOf(session)).trimStart()
+    this.support = { readText: () => this.text, lacksMention: hasMention }
   }
 
   /** As the member typed it. */
   get raw(): string {
-    return this.support?.readRaw?.(this.session) ?? this.text
+    return this.support.readRaw?.(this.session) ?? this.text
+  }
+
+  /** The ID of the message that this one quotes; empty for none. */
+  get quote(): string {
+    return this.support.quoteOf?.(this.session) ?? toText(fieldsOf(fieldsOf(eventOf(this.session).message).quote).id)
+  }
+
+  /** The text after mentions of the bot at the beginning: an `@` with its ID, or with its name. */
+  get address(): Address {
+    const { bot, selfId } = unwrap(this.session)
+    const whole = this.text.trimStart()
+    const text = withoutHeads(whole, [selfId, bot.user?.name].map(toMention).filter(Boolean))
+    return { text, isMention: text !== whole || this.support.lacksMention?.(this.session) === true }
   }
 
   /**
@@ -59,9 +84,14 @@ export class Incoming {
    */
   get source(): Source | undefined {
     const { platform, selfId, userId, channelId, messageId = '', isDirect } = this.session
-    if (!userId || userId === selfId || this.support?.isOwn?.(this.session)) return
-    const origin = { bot: { platform, selfId }, userId, messageId, sequence: this.support?.sequenceOf?.(this.session) ?? '' }
-    const target = this.support?.targetOf?.(this.session)
+    if (!userId || userId === selfId || this.support.isOwn?.(this.session)) return
+    const { user, member, timestamp } = eventOf(this.session)
+    const [{ nick }, { nick: ownNick, name }] = [fieldsOf(member), fieldsOf(user)]
+    const origin = {
+      bot: { platform, selfId }, userId, messageId, sequence: this.support.sequenceOf?.(this.session) ?? '',
+      name: toText(nick || ownNick || name), time: typeof timestamp === 'number' ? timestamp : Date.now(),
+    }
+    const target = this.support.targetOf?.(this.session)
     if (target) return { ...origin, target }
     // A temporary private session has a guild ID, so only isDirect tells whether it is private.
     if (isDirect) return { ...origin, target: { kind: 'private', id: userId } }
@@ -70,15 +100,27 @@ export class Incoming {
 }
 
 /**
- * Removes a mention of the bot at the beginning: on some platforms a bot receives no other messages, and DingTalk leaves only the blank
- * after it. This reads past the tracing proxies of the session, because these cost 3 µs for each property of each message.
+ * Whether a message begins with a mention of the bot, which is no part of its text: on some platforms a bot receives no other messages, and
+ * DingTalk leaves only the blank after it.
  */
-function textOf(session: Session): string {
-  const { message, selfId } = fieldsOf(Reflect.get(unwrap(session), 'event'))
-  const { elements } = fieldsOf(message)
-  if (!Array.isArray(elements)) return ''
-  const { type, attrs } = fieldsOf(elements[0])
-  return elementsText(type === 'at' && fieldsOf(attrs).id === selfId ? elements.slice(1) : elements).trimStart()
+function hasMention(session: object): boolean {
+  const { type, attrs } = fieldsOf(elementsOf(session)[0])
+  return type === 'at' && fieldsOf(attrs).id === eventOf(session).selfId
+}
+
+function withoutHeads(text: string, heads: readonly string[]): string {
+  const head = heads.find(each => text.startsWith(each))
+  return head === undefined ? text : withoutHeads(text.slice(head.length).trimStart(), heads)
+}
+
+function elementsOf(session: object): unknown[] {
+  const { elements } = fieldsOf(eventOf(session).message)
+  return Array.isArray(elements) ? elements : []
+}
+
+/** The event of a session, read past its tracing proxies: these cost 3 µs for each property of each message. */
+function eventOf(session: object): JsonObject {
+  return fieldsOf(Reflect.get(unwrap(session), 'event'))
 }
 
 /** Elements that only style or link their text. */

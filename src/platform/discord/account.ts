@@ -21,6 +21,11 @@ const incoming: IncomingSupport = {
     const { content } = messageOf(session)
     return typeof content === 'string' ? asTyped(content) : undefined
   },
+  // A message that was forwarded is no answer to where it came from.
+  quoteOf(session) {
+    const { type, message_id: id } = fieldsOf(messageOf(session).message_reference)
+    return type === 1 ? '' : toText(id)
+  },
   // The adapter treats a message without a member, such as that of a webhook, as a private one.
   targetOf(session) {
     const { guild_id: server, channel_id: channel } = messageOf(session)

@@ -17,18 +17,13 @@ import { divide, longestText, toPost, type Content } from './content'
  * the adapter reads markup into texts, loses line breaks around mentions and reads no rich texts, in which members write several lines.
  */
 const incoming: IncomingSupport = {
+  // In most groups, a bot receives only messages that mention it.
   readText(session) {
-    const { event, bot } = messageOf(session)
-    if (!event) return
-    const { message_type: type, content, mentions } = event
-    const mentioned = objectsIn(mentions)
-    const names = new Map(mentioned.map(({ key, id }) => [toText(key), toText(fieldsOf(id).open_id)]))
-    const body = fieldsOf(parseJson(toText(content)))
-    const text = type === 'text' ? withMentions(toText(body.text), names) : type === 'post' ? textOfPost(body, names) : ''
-    // In most groups, a bot receives only messages that mention it.
-    const own = `@${bot} `
-    return text.startsWith(own) ? text.slice(own.length).trimStart() : text
+    const text = readWhole(session)
+    return text !== undefined && hasMention(session, text) ? text.slice(text.indexOf(' ')).trimStart() : text
   },
+  lacksMention: session => hasMention(session, readWhole(session)),
+  quoteOf: session => toText(messageOf(session).event?.parent_id),
   targetOf(session): Target | undefined {
     const { event, sender } = messageOf(session)
     const { thread_id: thread, root_id: root, message_id: id, chat_id: chat, chat_type: type } = event ?? {}
@@ -36,6 +31,21 @@ const incoming: IncomingSupport = {
     const first = toText(root) || toText(id)
     return type === 'p2p' ? { kind: 'private', id: `${sender}:${first}` } : { kind: 'group', id: `${toText(chat)}:${first}` }
   },
+}
+
+/** The text of a message, with a mention of the bot. */
+function readWhole(session: object): string | undefined {
+  const { event } = messageOf(session)
+  if (!event) return
+  const { message_type: type, content, mentions } = event
+  const mentioned = objectsIn(mentions)
+  const names = new Map(mentioned.map(({ key, id }) => [toText(key), toText(fieldsOf(id).open_id)]))
+  const body = fieldsOf(parseJson(toText(content)))
+  return type === 'text' ? withMentions(toText(body.text), names) : type === 'post' ? textOfPost(body, names) : ''
+}
+
+function hasMention(session: object, text = ''): boolean {
+  return text.startsWith(`@${messageOf(session).bot} `)
 }
 
 /** The message of an event, the ID of its sender, and that of the bot. Satori servers may forward such events as well. */

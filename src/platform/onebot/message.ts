@@ -197,6 +197,7 @@ function targetOf({ message_type: type, target_id: userId, group_id: groupId }: 
 /** Reads messages from OneBot 11. */
 export const incomingOneBot: IncomingSupport = {
   readText: session => messageText(eventOf(session)),
+  quoteOf: session => toText(readMessage(eventOf(session).message)?.find(({ type }) => type === 'reply')?.data.id),
   // OneBot's report of a message from another device of the account.
   isOwn: session => eventOf(session).post_type === 'message_sent',
   // NapCat has zero where the server gave no number.
