@@ -15,6 +15,7 @@ import { httpRoutes } from './http'
 import { MediaLinks } from './http/files'
 import { registerRoutes } from './http/routes'
 import { Sender } from './http/sender'
+import { countIncidents } from './incidents/table'
 import { InFlight } from './lib/async'
 import { httpOf } from './lib/endpoint'
 import { unwrap } from './lib/koishi'
@@ -100,6 +101,7 @@ export function apply(ctx: Context, config: Config): void {
   const refusals = new Refusals()
   const readMetrics = (): ReturnType<Metrics['read']> => metrics.read({
     bots, queues: () => relay.queues(), capacity: settings.chatQueueLimit, backlog: () => relay.backlog(), refusals: () => refusals.counts,
+    incidents: () => store().failure ? undefined : countIncidents(store()),
   })
   registerRoutes(server, [
     ...httpRoutes({

@@ -16,12 +16,15 @@ export interface Sources {
   backlog: () => Backlog | undefined
   /** The number of refused requests by reason, since the plugin was loaded. */
   refusals: () => ReadonlyMap<string, number>
+  /** The number of incidents by state; `undefined` while the file cannot be read. */
+  incidents: () => ReadonlyMap<string, number> | undefined
 }
 
 const outcomes = ['sent', 'refused', 'unsent', 'unanswered', 'expired'] as const
 const callOutcomes = ['sent', 'refused', 'suppressed', 'unsent', 'unanswered'] as const satisfies CallOutcome[]
 const findings = ['found', 'local', 'absent', 'inconclusive', 'no-history', 'silent'] as const satisfies Finding['kind'][]
 const botStates = ['online', 'connecting', 'offline', 'restricted']
+const incidentStates = ['open', 'taken', 'silenced']
 const reasons = ['unauthorized', 'forbidden', 'rate-limited']
 /** The places of ways whose series exist from the start. A name rarely has more ways. */
 const usualPlaces = ['1', '2', '3']
@@ -82,6 +85,14 @@ export class Metrics implements Partial<Observer> {
     this.instruments.pauses.inc()
   }
 
+  /** Something happened to an incident, so many milliseconds after its begin. @param kind as in its timeline */
+  happened(kind: string, time: number): void {
+    const { takeTime, resolveTime, steps } = this.instruments
+    if (kind === 'taken') takeTime.observe(Math.max(time, 0) / 1000)
+    else if (kind === 'resolved') resolveTime.observe(Math.max(time, 0) / 1000)
+    else if (kind === 'escalated') steps.inc()
+  }
+
   /**
    * Counts an answered request.
    *
@@ -104,6 +115,11 @@ export class Metrics implements Partial<Observer> {
     for (const status of botStates) bots.set({ status }, states.filter(bot => bot.status === status).length)
     refusals.reset()
     for (const reason of reasons) refusals.inc({ reason }, sources.refusals().get(reason) ?? 0)
+    const counts = sources.incidents()
+    for (const state of incidentStates) {
+      if (counts) this.instruments.incidents.set({ state }, counts.get(state) ?? 0)
+      else this.instruments.incidents.remove({ state })
+    }
     capacity.set(sources.capacity)
     const queues = sources.queues()
     const backlog = sources.backlog()

@@ -4,6 +4,8 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 /** In seconds, for calls and for the waits for a turn, for a bot or for the end of a pause. */
 const deliveryBuckets = [...callBuckets, 120, 300, 900, 3600]
+/** In seconds, from somebody who sits there to an alert that stays for a week. */
+const incidentBuckets = [10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400, 604_800]
 const digestBuckets = [2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 /**
@@ -30,6 +32,10 @@ export function createInstruments() {
     pauses: counter('pauses_total', 'Pauses of a target that kept failing, each prolongation counted'),
     digests: histogram('digest_deliveries', 'Deliveries that a digest stands for', digestBuckets),
     ways: counter('ways_total', 'Deliveries to a name with several ways that were sent, by the place of the way that took them', 'place'),
+    takeTime: histogram('incident_taken_seconds', 'Time from the begin of an incident until it was taken, each time', incidentBuckets),
+    resolveTime: histogram('incident_resolved_seconds', 'Time from the begin of an incident until it was resolved', incidentBuckets),
+    steps: counter('incident_steps_total', 'Steps of escalations that were made'),
+    incidents: gauge('incidents', 'Incidents that are not resolved, by state', 'state'),
     requests: counter('http_requests_total', 'Answered HTTP requests, by route, method and status', 'route', 'method', 'status'),
     refusals: counter('refusals_total', 'Requests refused because of their key, by reason', 'reason'),
     uploads: counter('uploads_total', 'Uploaded files'),

@@ -7,6 +7,7 @@ import type { QueueState } from '../../../src/relay/queue/queue'
 
 const quiet: Sources = {
   bots: () => [], queues: () => [], capacity: 1000, backlog: () => undefined, refusals: () => new Map(),
+  incidents: () => new Map(),
 }
 
 function start(): { metrics: Metrics, read: (sources?: Partial<Sources>) => Promise<string> } {
@@ -106,4 +107,17 @@ test('how things stand is asked for each time, the outbox only where the relay i
   const later = await read()
   assertLines(later, 'queue_waiting 0', 'queues_paused 0', 'oldest_waiting_seconds 0', 'bots{status="online"} 0')
   assert.doesNotMatch(later, /^message_relay_outbox_waiting /m)
+})
+
+test('incidents are counted by state where the file can be read, timed until taken and resolved, and their steps counted', async () => {
+  const { metrics, read } = start()
+  metrics.happened('opened', 0)
+  for (const time of [45_000, 400_000]) metrics.happened('taken', time)
+  metrics.happened('escalated', 300_000)
+  metrics.happened('resolved', 2_460_000)
+  assertLines(await read({ incidents: () => new Map([['open', 2], ['resolved', 9]]) }),
+    'incidents{state="open"} 2', 'incidents{state="taken"} 0', 'incidents{state="silenced"} 0',
+    'incident_taken_seconds_bucket{le="30"} 0', 'incident_taken_seconds_bucket{le="60"} 1', 'incident_taken_seconds_count 2',
+    'incident_resolved_seconds_sum 2460', 'incident_steps_total 1')
+  assert.doesNotMatch(await read({ incidents: () => undefined }), /^message_relay_incidents\{/m)
 })
