@@ -15,6 +15,7 @@ import { httpRoutes } from './http'
 import { MediaLinks } from './http/files'
 import { registerRoutes } from './http/routes'
 import { Sender } from './http/sender'
+import { Roster } from './incidents/people'
 import { countIncidents } from './incidents/table'
 import { InFlight } from './lib/async'
 import { httpOf } from './lib/endpoint'
@@ -61,10 +62,12 @@ export function apply(ctx: Context, config: Config): void {
   const dataDir = resolve(ctx.baseDir, settings.dataDir)
   const apiKey = provideKey(unwrap(ctx.root), settings.apiKey, dataDir, logger)
   if (apiKey === undefined) return
-  const { names: fixedNames, warnings: nameWarnings } = parseNames(settings.targets)
-  for (const warning of nameWarnings) logger.warn('%s', warning)
   const store = (): Store => relay.store
-  const names = new MadeTargets(fixedNames, store, logger)
+  const roster = new Roster({ people: settings.people, rotas: settings.rotas, store, logger, usersOf: word => names.thatCall(word) })
+  const isCalled = (word: string): boolean => roster.has(word)
+  const { names: fixedNames, warnings: nameWarnings } = parseNames(settings.targets, isCalled)
+  for (const warning of nameWarnings) logger.warn('%s', warning)
+  const names = new MadeTargets({ fixed: fixedNames, store, logger }, isCalled)
 
   const language = settings.language || languageOf(ctx.i18n.fallback([]))
   // Read once, because access through the context is slow.

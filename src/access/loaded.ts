@@ -7,6 +7,9 @@ import type { Store } from '../relay/store/store'
 
 const isRow = objectOf({ name: isString, entry: isString })
 
+/** The tables of what is made while the relay runs. */
+export type MadeTable = 'targets' | 'people' | 'rotas' | 'beats'
+
 /** The entries of a table by their names, in memory. They are read again when another store takes the place of the present one. */
 export class Loaded<T> {
   private last: { store: Store, entries: ReadonlyMap<string, T> } | undefined
@@ -16,7 +19,7 @@ export class Loaded<T> {
    * @param parse reads an entry. If it throws a RelayError, only this entry is left out, with a line in the log
    */
   constructor(
-    private readonly store: () => Store, private readonly table: 'keys' | 'targets',
+    private readonly store: () => Store, private readonly table: MadeTable | 'keys' | 'swaps',
     private readonly parse: (name: string, entry: unknown) => T, private readonly logger: Pick<Logger, 'warn'>,
   ) {}
 

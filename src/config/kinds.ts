@@ -140,14 +140,20 @@ export const commandTable = kind<readonly unknown[] | undefined>('a list, or JSO
 })).role('table'), readArray, values => values?.map(entry => isObject(entry) ? entry.name : undefined))
 
 /** Names of targets, parsed one by one later. If any has an HTTP address, only the names are shown: addresses may contain secrets. */
-export const targetTable = kind<JsonObject>('a dictionary, or JSON of one', Schema.dict(String).role('table'), value => {
-  const parsed = readJson(value)
-  return isObject(parsed) ? parsed : undefined
-}, value => JSON.stringify(value).includes('://') ? Object.keys(value) : value)
+export const targetTable = kind<JsonObject>('a dictionary, or JSON of one', Schema.dict(String).role('table'), readDictionary,
+  value => JSON.stringify(value).includes('://') ? Object.keys(value) : value)
+
+/** Entries by their names, parsed one by one later. Only the names are shown. */
+export const dictionary = kind<JsonObject>('a dictionary, or JSON of one', Schema.any(), readDictionary, Object.keys)
 
 /** Parses a text as JSON, `undefined` if it is malformed. Returns any other value as it is. */
 function readJson(value: unknown): unknown {
   return typeof value === 'string' ? parseJson(value) : value
+}
+
+function readDictionary(value: unknown): JsonObject | undefined {
+  const parsed = readJson(value)
+  return isObject(parsed) ? parsed : undefined
 }
 
 function readArray(value: unknown): readonly unknown[] | undefined {

@@ -1,5 +1,5 @@
 import {
-  baseUrl, choice, commandTable, flag, httpUrl, integer, keyTable, language, list, oneOf, platformFlags,
+  baseUrl, choice, commandTable, dictionary, flag, httpUrl, integer, keyTable, language, list, oneOf, platformFlags,
   recipients, routePrefix, seconds, secret, signingSecret, size, targetTable, text, verbatim, type Kind,
 } from './kinds'
 import { longTexts } from '../message/model'
@@ -51,6 +51,16 @@ const commands = {
   }),
 }
 
+const incidents = {
+  people: field('WEBHOOK_PEOPLE', {}, dictionary),
+  rotas: field('WEBHOOK_ROTAS', {}, dictionary),
+  beats: field('WEBHOOK_BEATS', {}, dictionary),
+  incidentCallbackUrl: field('INCIDENT_CALLBACK_URL', '', httpUrl),
+  incidentCallbackSecret: field('INCIDENT_CALLBACK_SECRET', '', signingSecret, {
+    value: undefined, consequence: 'no incident is posted until it is fixed',
+  }),
+}
+
 /** Settings that few bots need. The config page shows them only on request. */
 const advanced = {
   trustedProxies: field('TRUSTED_PROXIES', 0, integer(0, 100)),
@@ -73,7 +83,7 @@ const advanced = {
   commandCallbackRetry: field('COMMAND_CALLBACK_RETRY', false, flag),
 }
 
-const all = { ...http, ...files, ...sending, ...commands, ...advanced }
+const all = { ...http, ...files, ...sending, ...commands, ...incidents, ...advanced }
 
 /** The effective settings; an empty text, list or dictionary stands for none, `undefined` for a refused value. */
 export type Settings = { [Name in keyof typeof all]: (typeof all)[Name]['fallback'] }
@@ -84,4 +94,4 @@ export const table: { readonly [Name in keyof Settings]: Field<Settings[Name]> }
 const isName = (name: string): name is keyof Settings => Object.hasOwn(all, name)
 
 /** The names of the settings in each group of the config page, the advanced group last. The texts in `locales/` have the same order. */
-export const groups = [http, files, sending, commands, advanced].map(group => Object.keys(group).filter(isName))
+export const groups = [http, files, sending, commands, incidents, advanced].map(group => Object.keys(group).filter(isName))

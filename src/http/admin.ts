@@ -1,9 +1,10 @@
 import type { Access } from '../access/access'
 import type { KeyView } from '../access/keys'
 import type { MadeKey, MadeKeys } from '../access/made-keys'
-import type { ListedTarget, MadeTargets } from '../access/made-targets'
+import type { Listed } from '../access/made'
+import type { MadeTargets } from '../access/made-targets'
 import { demand, RelayError } from '../errors'
-import type { Way, TargetNames } from '../message/model'
+import type { Ack, Named, Way, TargetNames } from '../message/model'
 import { writeMinutes } from '../message/quiet'
 import { reachOf, skippedWays, writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
@@ -72,8 +73,8 @@ export function adminRoutes(options: AdminOptions): Route[] {
       return { data: { name }, log: `the key ${JSON.stringify(name)} was removed` }
     }),
     route('GET', '/targets', ['read', 'admin'], ({ caller }) => {
-      const maySee = ({ name, named }: ListedTarget): boolean => caller.may('admin')
-        || reachOf(name, named, targets).every(({ target, platform }) => caller.maySendTo(target, platform, name))
+      const maySee = ({ name, entry }: Listed<Named>): boolean => caller.may('admin')
+        || reachOf(name, entry, targets).every(({ target, platform }) => caller.maySendTo(target, platform, name))
       return { data: { targets: targets.list().filter(maySee).map(listed => viewTarget(listed, targets, caller.may('admin'))) } }
     }),
     change('PUT', '/targets/:name', async (name, exchange) => {
@@ -89,10 +90,10 @@ export function adminRoutes(options: AdminOptions): Route[] {
 }
 
 /** @param isWhole whether HTTP addresses show their path and query, which may be secret */
-function viewTarget({ name, named, source }: ListedTarget, names: TargetNames, isWhole: boolean): object {
-  const { addresses, lang, first, policy } = named
+function viewTarget({ name, entry, source }: Listed<Named>, names: TargetNames, isWhole: boolean): object {
+  const { addresses, lang, first, policy, mention, ack } = entry
   const { digest, quiet } = policy ?? {}
-  const skipped = skippedWays(named, names)
+  const skipped = skippedWays(entry, names)
   return {
     name,
     ...first
@@ -102,7 +103,19 @@ function viewTarget({ name, named, source }: ListedTarget, names: TargetNames, i
     ...digest !== undefined && { digest: digest / 1000 },
     ...quiet && { quiet: { ...quiet, from: writeMinutes(quiet.from), to: writeMinutes(quiet.to) } },
     ...lang && { lang },
+    ...mention && { mention },
+    ...ack && { ack: viewAck(ack) },
     source,
+  }
+}
+
+function viewAck({ from, who, remind, escalate }: Ack): object {
+  return {
+    from, ...who && { who }, ...remind !== undefined && { remind: remind / 1000 },
+    escalate: escalate.map(({ after, mention, to, again }) => ({
+      after: after / 1000, ...mention.length > 0 && { mention }, ...to !== undefined && { to },
+      ...again !== undefined && { again: again / 1000 },
+    })),
   }
 }
 

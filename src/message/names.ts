@@ -1,20 +1,57 @@
 import { demand, RelayError } from '../errors'
 import { languages } from '../lib/language'
 import { quoted } from '../lib/log'
-import { isObject, withoutNull, type JsonObject } from '../lib/shape'
+import { isObject, toText, withoutNull, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
+import { day, parseDuration } from '../lib/time'
 import { isSet, readList, refuseFields } from '../lib/words'
-import { httpPlatform, type Address, type HttpWay, type Ways, type Named, type Quiet, type Way, type TargetNames } from './model'
+import { callsAll, demandCalled, parseCalled, parseMentions, parsePeople, wordsOf } from './mentions'
+import {
+  httpPlatform, severities, type Ack, type Address, type HttpWay, type Step, type Ways, type Named, type Quiet, type Way, type TargetNames,
+} from './model'
 import { isZone, ownZone } from './quiet'
-import { chatOf, isName, nameRule, readAddress, toName, toPlatform } from './target'
+import { chatOf, isName, nameRule, readAddress, toName, toPlatform, writeAddress } from './target'
 
 /** The longest digest, and the longest wait for a way, in seconds. */
 const longestDigest = 3600
 const longestAfter = 86_400
 const usualAfter = 120
 const mostWays = 20
+const mostSteps = 20
+/** The longest duration of a rule for incidents, in milliseconds. */
+const longestWait = 30 * day
 const quietRule = 'quiet must be an object such as {from: "22:00", to: "08:00", zone: Asia/Shanghai}'
 const wayRule = 'an address of first must be group:<id> or private:<id>, with platform and account in front or not, a name, an http:// or https:// address, or {url, secret, format}'
+
+/** What a name may refer to. */
+export interface Known {
+  /** Other names. */
+  names: TargetNames
+  /** Whether a word means somebody who can be called by `@`: a person or a rota. */
+  isCalled: (word: string) => boolean
+}
+
+/**
+ * Reads a dictionary of the settings.
+ *
+ * @returns the valid entries, and a warning about each of the others
+ */
+export function parseEntries<T>(
+  setting: string, raw: JsonObject, parse: (name: string, value: unknown) => T,
+): { entries: Map<string, T>, warnings: string[] } {
+  const entries = new Map<string, T>()
+  const warnings: string[] = []
+  for (const [written, value] of Object.entries(raw)) {
+    const name = toName(written)
+    try {
+      entries.set(name, parse(name, value))
+    } catch (error) {
+      entries.delete(name)
+      warnings.push(`${setting}: ${quoted(name)} is left out: ${RelayError.from(error).message}`)
+    }
+  }
+  return { entries, warnings }
+}
 
 /**
  * Reads the names of targets. The value of each is a target, a list of targets (or a text with commas), or an object with `to` or
@@ -22,36 +59,34 @@ const wayRule = 'an address of first must be group:<id> or private:<id>, with pl
  *
  * @returns the valid names, and a warning about each of the others
  */
-export function parseNames(raw: JsonObject): { names: Map<string, Named>, warnings: string[] } {
-  const names = new Map<string, Named>()
-  const warnings: string[] = []
-  const attempt = (name: string, work: () => void): void => {
-    try {
-      work()
-    } catch (error) {
-      names.delete(name)
-      warnings.push(`targets: ${quoted(name)} is left out: ${RelayError.from(error).message}`)
+export function parseNames(raw: JsonObject, isCalled: Known['isCalled'] = () => false): { names: Map<string, Named>, warnings: string[] } {
+  const { entries: names, warnings } = parseEntries('targets', raw, parseNamed)
+  // A name may refer to one after it, and to none that is left out.
+  for (let before = -1; before !== warnings.length;) {
+    before = warnings.length
+    for (const [name, named] of names) {
+      try {
+        demandKnown(name, named, { names, isCalled })
+      } catch (error) {
+        names.delete(name)
+        warnings.push(`targets: ${quoted(name)} is left out: ${RelayError.from(error).message}`)
+      }
     }
   }
-  for (const [written, value] of Object.entries(raw)) {
-    const name = toName(written)
-    attempt(name, () => names.set(name, parseNamed(name, value)))
-  }
-  for (const [name, { first }] of names) attempt(name, () => first && demandWays(first, names))
   return { names, warnings }
 }
 
 /**
  * Reads the value of a name.
  *
- * @param names the names that its ways may use; without it, they are not checked
+ * @param known what it may refer to; without it, this is not checked
  * @throws RelayError `bad-request`, which names the field
  */
-export function parseNamed(name: string, value: unknown, names?: TargetNames): Named {
+export function parseNamed(name: string, value: unknown, known?: Known): Named {
   demand(isName(name), nameRule)
   const {
     to, first, after, when_unknown: whenUnknown, platform: given, selfId: accountId, self_id: account = accountId, lang, digest, quiet,
-    ...others
+    mention: called, ack: rule, ...others
   } = isObject(value) ? withoutNull(value) : { to: value }
   refuseFields('targets', Object.keys(others))
   demand(isWord(given), 'platform must be text')
@@ -62,14 +97,23 @@ export function parseNamed(name: string, value: unknown, names?: TargetNames): N
   demand(first === undefined || to === undefined, 'give to or first, not both')
   const spacing = isSet(digest) ? readSeconds(digest, 0, longestDigest, 'digest') : 0
   const hours = isSet(quiet) ? parseQuiet(quiet) : undefined
-  const policy = { name, ...spacing > 0 && { digest: spacing }, ...hours && { quiet: hours }, ...language && { lang: language } }
-  const isTimed = spacing > 0 || hours !== undefined
-  const rules = { ...language && { lang: language }, ...(isTimed || first !== undefined) && { policy } }
+  const mentions = called === undefined ? {} : parseMentions(called)
+  const mention = wordsOf(mentions).length > 0 && { mention: mentions }
+  const ack = rule !== undefined && { ack: parseAck(rule) }
+  const policy = {
+    name, ...spacing > 0 && { digest: spacing }, ...hours && { quiet: hours }, ...language && { lang: language },
+    ...ack && { durable: true },
+  }
+  const hasPolicy = spacing > 0 || hours !== undefined || first !== undefined || mention || ack
+  const rules = { ...language && { lang: language }, ...hasPolicy && { policy }, ...mention, ...ack }
+  const build = (reach: Pick<Named, 'addresses' | 'isList' | 'first'>): Named => {
+    const named = { ...reach, ...rules }
+    if (known) demandKnown(name, named, known)
+    return named
+  }
   if (first !== undefined) {
     demand(given === undefined && selfId === undefined, 'with first, each address names its platform and account itself: leave out platform and selfId')
-    const ways = parseWays(first, after, whenUnknown)
-    if (names) demandWays(ways, names)
-    return { addresses: [], isList: false, first: ways, ...rules }
+    return build({ addresses: [], isList: false, first: parseWays(first, after, whenUnknown) })
   }
   demand(after === undefined && whenUnknown === undefined, 'after and when_unknown go with first')
   const platform = given && toPlatform(given)
@@ -81,7 +125,7 @@ export function parseNamed(name: string, value: unknown, names?: TargetNames): N
   })
   const isComplete = words.length > 0 && addresses.length === words.length
   demand(isComplete, 'to must be group:<id> or private:<id>, or a list of these, and must not name another platform or account than platform and selfId')
-  return { addresses, isList: Array.isArray(to) || addresses.length > 1, ...rules }
+  return build({ addresses, isList: Array.isArray(to) || addresses.length > 1 })
 }
 
 function parseWays(first: unknown, after: unknown, whenUnknown: unknown): Ways {
@@ -114,11 +158,77 @@ function parseHttpWay({ url, secret, format, ...others }: JsonObject): HttpWay {
   return { url, ...secret !== undefined && { secret }, ...isSet(format) && { format: 'apprise' } }
 }
 
-/** Checks that each name among the ways leads to one chat. This rules out cycles, too. */
-function demandWays({ ways }: Ways, names: TargetNames): void {
-  for (const way of ways) {
+/** The people and rotas that a name calls, or lets act. */
+export function callsOf({ mention, ack }: Named): string[] {
+  return [...wordsOf(mention), ...ack?.who ?? [], ...ack?.escalate.flatMap(step => step.mention) ?? []]
+}
+
+/** Reads the rules for incidents. */
+function parseAck(value: unknown): Ack {
+  demand(isObject(value), 'ack must be an object such as {from: warning, escalate: [{after: 5m, mention: all}]}')
+  const { from = 'warning', who, remind, escalate = [], ...others } = withoutNull(value)
+  refuseFields('rules of ack', Object.keys(others))
+  const least = severities.find(each => each === from)
+  demand(least !== undefined && least !== 'ok', 'ack.from must be critical, warning or info')
+  demand(Array.isArray(escalate) && escalate.length <= mostSteps, `ack.escalate must be a list of at most ${mostSteps} steps`)
+  const people = who === undefined ? undefined : parsePeople(who, 'ack.who')
+  demand(!people || !callsAll(people), 'ack.who must be people and rotas: leave it out to let everybody act')
+  const last = escalate.length - 1
+  const steps = Array.from<unknown, Step>(escalate, (step, index) => parseStep(step, `ack.escalate[${index}]`, index === last))
+  for (const [index, { after }] of steps.entries()) {
+    demand(after > (steps[index - 1]?.after ?? 0), `ack.escalate[${index}].after must be later than the step before: it counts from the first message`)
+  }
+  return {
+    from: least, escalate: steps, ...people && { who: people },
+    ...remind !== undefined && { remind: readDuration(remind, 'ack.remind') },
+  }
+}
+
+function parseStep(value: unknown, field: string, isLast: boolean): Step {
+  demand(isObject(value), `${field} must be an object such as {after: 5m, mention: all}`)
+  const { after, mention = 'none', to, again, ...others } = withoutNull(value)
+  refuseFields('steps of ack.escalate', Object.keys(others))
+  const words = parseCalled(mention, `${field}.mention`)
+  const address = typeof to === 'string' ? readChat(to) : undefined
+  const target = address ? writeAddress(address) : to === undefined ? to : toName(toText(to))
+  demand(target === undefined || address !== undefined || isName(target), `${field}.to must be group:<id> or private:<id>, or a name`)
+  demand(words.length > 0 || target !== undefined, `${field} must have mention or to`)
+  demand(again === undefined || isLast, `${field}.again goes with the last step only`)
+  return {
+    after: readDuration(after, `${field}.after`), mention: words, ...target !== undefined && { to: target },
+    ...again !== undefined && { again: readDuration(again, `${field}.again`) },
+  }
+}
+
+/** @returns milliseconds */
+function readDuration(value: unknown, field: string): number {
+  const duration = parseDuration(value) ?? 0
+  demand(duration > 0 && duration <= longestWait, `${field} must be a duration of at most 30d: seconds, or such as 90s, 5m, 4h or 1d`)
+  return duration
+}
+
+/** Checks that what a name refers to is there. Each name among its ways has to lead to one chat, which rules out circles, too. */
+function demandKnown(name: string, { first, mention, ack }: Named, { names, isCalled }: Known): void {
+  for (const way of first?.ways ?? []) {
     if ('name' in way) demand(chatOf(way.name, names) !== undefined, `first: ${JSON.stringify(way.name)} must be a name that leads to one chat`)
   }
+  demandCalled(wordsOf(mention), 'mention', isCalled)
+  demandCalled(ack?.who ?? [], 'ack.who', isCalled)
+  for (const [index, step] of ack?.escalate.entries() ?? []) {
+    demandCalled(step.mention, `ack.escalate[${index}].mention`, isCalled)
+    if (step.to === undefined || readAddress(step.to)) continue
+    const field = `ack.escalate[${index}].to`
+    demand(!escalatesTo(name, step.to, names), `${field}: ${JSON.stringify(step.to)} leads back to this name`)
+    demand(names.get(step.to) !== undefined, `${field}: there is no name ${JSON.stringify(step.to)}`)
+  }
+}
+
+/** Whether the steps from a name on lead to another one. */
+function escalatesTo(name: string, from: string, names: TargetNames, seen = new Set<string>()): boolean {
+  if (from === name) return true
+  if (seen.has(from)) return false
+  seen.add(from)
+  return names.get(from)?.ack?.escalate.some(({ to }) => to !== undefined && escalatesTo(name, to, names, seen)) ?? false
 }
 
 function parseQuiet(value: unknown): Quiet {

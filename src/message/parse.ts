@@ -2,7 +2,7 @@ import { demand, isErrorCode, RelayError } from '../errors'
 import { safeName } from '../lib/file-name'
 import { printable } from '../lib/log'
 import { fieldsOf, isObject, toText, type JsonObject } from '../lib/shape'
-import { day } from '../lib/time'
+import { day, parseTime } from '../lib/time'
 import { isSet } from '../lib/words'
 import { parseLink, writeLink } from './link'
 import {
@@ -251,23 +251,10 @@ function readUrgent(value: unknown, isText: boolean): boolean {
 function readSendAt(value: unknown): SendAt {
   const written = typeof value === 'number' || typeof value === 'string' ? String(value).trim() : ''
   const now = Date.now()
-  const at = /^\d+(\.\d+)?$/.test(written) ? now + Number(written) * 1000 : timeOf(written)
+  const at = /^\d+(\.\d+)?$/.test(written) ? now + Number(written) * 1000 : parseTime(written)
   demand(!Number.isNaN(at), 'send_at must be a date-time with an offset, such as 2026-11-20T18:00:00+08:00, or a number of seconds from now')
   demand(at <= now + longestAhead, 'send_at must be at most 30 days ahead')
   return { at: Math.round(at), written }
-}
-
-/** The time of a date-time with an offset; `NaN` for any other text. A plus sign in a query arrives as a blank. */
-function timeOf(written: string): number {
-  const parts = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:([Zz])|([- +])(\d\d:\d\d))$/.exec(written)
-  const [, date = '', time = '', zulu, sign = '', offset = ''] = parts ?? []
-  return hasDay(date) ? Date.parse(`${date}T${time}${zulu ? 'Z' : sign.replace(' ', '+') + offset}`) : NaN
-}
-
-/** Whether a day exists: `Date` turns 30 February into 2 March. */
-function hasDay(date: string): boolean {
-  const time = Date.parse(date)
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date)
 }
 
 function readThread(name: unknown): string {

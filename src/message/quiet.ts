@@ -10,21 +10,36 @@ const formats = new Map<string, Intl.DateTimeFormat>()
  * @param at in milliseconds since the epoch, like the result
  */
 export function quietUntil({ from, to, zone }: Quiet, at: number): number | undefined {
-  const local = at + offsetAt(zone, at)
+  const local = localTime(at, zone)
   const midnight = Math.floor(local / day) * day
   const now = Math.floor((local - midnight) / minute)
   const isQuiet = from < to ? now >= from && now < to : now >= from || now < to
   if (!isQuiet) return
   const end = midnight + to * minute + (now < to ? 0 : day)
-  // The offset at the end may differ from the present one. A time that the clocks skip is read with the offset before the change.
-  const guess = end - offsetAt(zone, at)
-  const corrected = end - offsetAt(zone, guess)
+  return instantOf(end, zone, at)
+}
+
+/** The time on the clocks of a zone, as milliseconds since the epoch that a clock in UTC would show. */
+export function localTime(at: number, zone: string): number {
+  return at + offsetAt(zone, at)
+}
+
+/**
+ * When the clocks of a zone show a time: the first time if they show it twice, and after the gap if they skip it.
+ *
+ * @param local as from `localTime`
+ * @param before an earlier moment
+ */
+export function instantOf(local: number, zone: string, before: number): number {
+  // The offset may have changed since. A time that the clocks skip is read with the offset before the change.
+  const guess = local - offsetAt(zone, before)
+  const corrected = local - offsetAt(zone, guess)
   return offsetAt(zone, corrected) === offsetAt(zone, guess) ? corrected : guess
 }
 
 /** A time of the day in a zone, such as `08:00`. */
 export function timeOfDay(at: number, zone: string): string {
-  return new Date(at + offsetAt(zone, at)).toISOString().slice(11, 16)
+  return new Date(localTime(at, zone)).toISOString().slice(11, 16)
 }
 
 /** Minutes after midnight as a time of the day, such as `08:00`. */

@@ -35,6 +35,8 @@ export const migrations: readonly string[] = [`
   -- People, rotas and beats that were made while the relay runs, by their names: incidents/, beats/.
   CREATE TABLE people (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT;
   CREATE TABLE rotas (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT;
+  -- Who takes over for a time, by the names of rotas: incidents/.
+  CREATE TABLE swaps (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT;
   CREATE TABLE beats (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT;
   -- How the beats of settings and page are doing, and their secrets: beats/.
   CREATE TABLE signs (name TEXT PRIMARY KEY, secret TEXT UNIQUE NOT NULL, due_at REAL, entry TEXT NOT NULL) STRICT;

@@ -17,7 +17,7 @@ function start(stores = new Stores()) {
   const warnings: string[] = []
   const logger = { warn: (_: string, line: string) => void warnings.push(line) }
   const usages = new Usages(stores.get)
-  const names = new MadeTargets(parseNames({ ops: 'group:1' }).names, stores.get, logger)
+  const names = new MadeTargets({ fixed: parseNames({ ops: 'group:1' }).names, store: stores.get, logger }, () => false)
   const { keys: fixed } = parseKeys([{ name: 'fixed', key: fixedKey }], apiKey, names, usages)
   const keys = new MadeKeys({ store: stores.get, apiKey, fixed, names, usages, logger })
   const access = new Access(apiKey, fixed, usages, () => keys.keys())
@@ -102,7 +102,7 @@ test('there are a thousand made keys and names at most', async () => {
   await started.keys.create({ name: 'last' })
   await started.names.put('last', 'group:3')
   await assert.rejects(started.keys.create({ name: 'more' }), { code: 'conflict', message: 'there are 1000 keys already: remove one first' })
-  await assert.rejects(started.names.put('more', 'group:3'), { code: 'conflict', message: 'there are 1000 names already: remove one first' })
+  await assert.rejects(started.names.put('more', 'group:3'), { code: 'conflict', message: 'there are 1000 targets already: remove one first' })
   await started.keys.rotate('last')
   await started.names.put('last', 'group:4')
 })

@@ -201,3 +201,61 @@ describe('names that are given again and again', () => {
     })
   }
 })
+
+describe('a name that makes incidents', () => {
+  const isCalled = (word: string): boolean => ['oncall', 'li-lei'].includes(word)
+  const parse = (rules: object, others: object = {}) => parseNames({ ops: { to: 'group:1', ...rules }, ...others }, isCalled)
+
+  test('has its rules with times in milliseconds, and a policy that is durable', () => {
+    const { names: found, warnings } = parse({
+      mention: { critical: 'oncall, li-lei', warning: 'none' },
+      ack: { who: 'oncall', remind: '4h', escalate: [{ after: '5m', mention: 'oncall' }, { after: 900, mention: 'all' }, { after: '30m', to: 'boss', again: '1d' }] },
+    }, { boss: { to: 'private:2', ack: { from: 'info', escalate: [{ after: 1, to: 'feishu:private:3' }] } } })
+    assert.deepEqual(warnings, [])
+    assert.deepEqual(found.get('ops'), {
+      addresses: [{ target: { kind: 'group', id: '1' } }], isList: false, policy: { name: 'ops', durable: true },
+      mention: { critical: ['oncall', 'li-lei'] },
+      ack: { from: 'warning', who: ['oncall'], remind: 14_400_000, escalate: [
+        { after: 300_000, mention: ['oncall'] }, { after: 900_000, mention: ['all'] }, { after: 1_800_000, mention: [], to: 'boss', again: 86_400_000 },
+      ] },
+    })
+    assert.deepEqual(found.get('boss')?.ack, { from: 'info', escalate: [{ after: 1000, mention: [], to: 'lark:private:3' }] })
+    assert.deepEqual(parse({ mention: ['all'] }).names.get('ops'), {
+      addresses: [{ target: { kind: 'group', id: '1' } }], isList: false, policy: { name: 'ops' },
+      mention: { critical: ['all'], warning: ['all'], info: ['all'] },
+    })
+    assert.deepEqual(parse({ mention: 'none', ack: null }).names.get('ops'), { addresses: [{ target: { kind: 'group', id: '1' } }], isList: false })
+  })
+
+  test('is left out where a rule is malformed, with the name of the field', () => {
+    const step = (...steps: unknown[]) => ({ ack: { escalate: steps } })
+    const cases: [rules: object, message: string][] = [
+      [{ mention: 'wang' }, 'mention: there is no person and no rota "wang"'], [{ mention: [] }, 'mention must be a person or rota'],
+      [{ mention: 'none,oncall' }, 'mention: none goes alone'], [{ mention: { ok: 'oncall' } }, 'mention goes by critical'], [{ mention: 7.5 }, 'mention: there is no'],
+      [{ ack: true }, 'ack must be an object'], [{ ack: { whom: 1 } }, 'rules of ack have no field "whom"'], [{ ack: { from: 'ok' } }, 'ack.from must be'],
+      [{ ack: { who: [] } }, 'ack.who must be'], [{ ack: { who: 'all' } }, 'ack.who must be people'], [{ ack: { who: 'none' } }, 'ack.who: there is no'], [{ ack: { remind: 0 } }, 'ack.remind must be a duration'],
+      [{ ack: { remind: '31d' } }, 'ack.remind'], [{ ack: { escalate: {} } }, 'ack.escalate must be a list'], [step(7), 'ack.escalate\\[0\\] must be an object'],
+      [step({ mention: 'all' }), 'ack.escalate\\[0\\].after must be a duration'], [step({ after: 1 }), 'ack.escalate\\[0\\] must have mention or to'],
+      [step({ after: 2, mention: 'all' }, { after: 2, mention: 'all' }), 'ack.escalate\\[1\\].after must be later'],
+      [step({ after: 2, mention: 'wang' }), 'ack.escalate\\[0\\].mention: there is no'], [step({ after: 2, to: 'a b' }), 'ack.escalate\\[0\\].to must be'],
+      [step({ after: 2, to: 'gone' }), 'ack.escalate\\[0\\].to: there is no name "gone"'], [step({ after: 2, to: 'ops' }), '.*"ops" leads back to this name'],
+      [step({ after: 2, mention: 'all', again: 5 }, { after: 3, mention: 'all' }), 'ack.escalate\\[0\\].again goes with the last step only'],
+    ]
+    for (const [rules, message] of cases) {
+      const { names: found, warnings } = parse(rules)
+      assert.deepEqual([found.size, warnings.length], [0, 1], message)
+      assert.match(warnings[0] ?? '', new RegExp(`^targets: "ops" is left out: ${message}`))
+    }
+  })
+
+  test('leads back to none of those that lead to it', () => {
+    const to = (name: string) => ({ to: 'group:2', ack: { escalate: [{ after: 1, to: name }] } })
+    const { names: found, warnings } = parse({ ...to('b'), to: 'group:1' }, { a: to('group:9'), b: to('c'), c: to('ops'), d: to('a') })
+    assert.deepEqual([[...found.keys()], warnings.length], [['a', 'd'], 3])
+    assert.match(warnings[0] ?? '', /"ops" is left out: ack.escalate\[0\].to: "b" leads back to this name/)
+    const known = { names: parse({}, { d: to('ops') }).names, isCalled }
+    assert.throws(() => parseNamed('ops', to('d'), known), /"d" leads back to this name/)
+    assert.throws(() => parseNamed('ops', to('ops'), known), /"ops" leads back to this name/)
+    assert.throws(() => parseNamed('x', to('y'), known), /to: there is no name "y"/)
+  })
+})
