@@ -15,13 +15,16 @@ import { httpRoutes } from './http'
 import { MediaLinks } from './http/files'
 import { registerRoutes } from './http/routes'
 import { Sender } from './http/sender'
+import { Incidents, type Hand } from './incidents/incidents'
 import { Roster } from './incidents/people'
+import { incidentDoor, Recorder } from './incidents/recorder'
 import { countIncidents } from './incidents/table'
 import { InFlight } from './lib/async'
 import { httpOf } from './lib/endpoint'
 import { unwrap } from './lib/koishi'
 import { languageOf } from './lib/language'
 import { fieldsOf } from './lib/shape'
+import { day } from './lib/time'
 import { parseNames } from './message/names'
 import { Metrics } from './metrics'
 import { oneBotRoutes } from './onebot-api'
@@ -30,6 +33,7 @@ import { HttpAccount } from './platform/http/account'
 import { Incoming } from './platform/incoming'
 import { Bots, type BotState } from './platform/bots'
 import { platforms, startPlatforms } from './platform/platforms'
+import { systemClock } from './relay/clock'
 import { startRelay } from './relay/start'
 import type { Store } from './relay/store/store'
 import { alertDoor, tellAll } from './relay/options'
@@ -45,7 +49,7 @@ export const name = 'message-relay'
 export const inject = ['server']
 
 /** The built-in doors. Other names of sources are further ones. */
-const doors = ['webhook', 'send', 'onebot', 'commands', pluginDoor, alertDoor, digestDoor, ...hookDoors]
+const doors = ['webhook', 'send', 'onebot', 'commands', pluginDoor, alertDoor, digestDoor, incidentDoor, ...hookDoors]
 
 /** Wires the parts together. */
 export function apply(ctx: Context, config: Config): void {
@@ -84,13 +88,14 @@ export function apply(ctx: Context, config: Config): void {
   const inFlight = new InFlight()
   const sources = new Sources()
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
+  const recorder = new Recorder({ clock: systemClock, names, directory: roster, language, port, store, logger })
   const { relay, ended } = startRelay(ctx, settings, {
     port, logger, dataDir,
     writeDigest: digestWriter(templates, language, logger),
     media: { resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,
     enter: () => inFlight.tryToEnter(),
-    observer: tellAll([metrics, announceEnds(ctx, logger), ...alerts ? [alerts] : []]),
+    observer: tellAll([recorder, metrics, announceEnds(ctx, logger), ...alerts ? [alerts] : []]),
   })
 
   const bots = (): BotState[] => port.describe(relay.restricted())
@@ -98,7 +103,13 @@ export function apply(ctx: Context, config: Config): void {
   const { access, fixedKeys, madeKeys, save } = startAccess(ctx, { apiKey, keys: settings.keys, targets: names, store, dataDir, logger })
   const payloads = new LastPayloads(store, settings.recordContent !== 'none')
   ctx.setInterval(() => payloads.tidy(), 1_000)
-  const sender = new Sender(relay, settings.path)
+  const incidents = new Incidents({
+    clock: systemClock, relay, recorder, names, directory: roster, language, logger, retention: settings.recordRetention * day,
+    tell: () => Promise.resolve(true),
+  })
+  ctx.effect(() => incidents.start())
+  const hand: Hand = submission => incidents.submit(submission)
+  const sender = new Sender(relay, hand, settings.path)
   const limits = { maxSize: settings.maxBodySize, advice: 'the setting maxBodySize allows no more; /upload and /send take larger files' }
   void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
   const refusals = new Refusals()
@@ -134,7 +145,7 @@ export function apply(ctx: Context, config: Config): void {
   startCommands(ctx, settings, { relay, readIncoming: session => new Incoming(session, incoming), inFlight, logger })
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
-  ctx.plugin(MessageRelay, { relay, names, sources, inFlight })
+  ctx.plugin(MessageRelay, { relay, hand, names, sources, inFlight })
 
   /** Stops within five seconds: present work has four to end; the rest is then cut off, with half a second for its answers. */
   const shut = async (): Promise<void> => {

@@ -2,6 +2,7 @@ import { h, Service, type Context, type Logger } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { demand, RelayError } from './errors'
 import { keyIn, type Sources } from './hooks'
+import type { Hand } from './incidents/incidents'
 import { safeName } from './lib/file-name'
 import type { InFlight } from './lib/async'
 import { unwrap } from './lib/koishi'
@@ -39,7 +40,7 @@ export interface RelayDelivery {
   door: string
   /** The name of the caller's key, or `plugin:` and the name of a plugin; `null` for the master key and the relay itself. */
   caller: string | null
-  state: 'scheduled' | 'queued' | 'sending' | 'sent' | 'failed' | 'unanswered' | 'expired'
+  state: 'scheduled' | 'queued' | 'sending' | 'sent' | 'failed' | 'unanswered' | 'expired' | 'skipped'
   /** The outcome; absent until the delivery has ended, and if it could not start. */
   outcome?: 'sent' | 'refused' | 'unsent' | 'unanswered'
   /** The IDs that the platform gave. */
@@ -91,6 +92,7 @@ export interface RelaySource {
 
 interface ServiceOptions {
   relay: Relay
+  hand: Hand
   /** The names of targets. */
   names: TargetNames
   sources: Sources
@@ -117,7 +119,7 @@ export class MessageRelay extends Service {
   async send(
     to: string | readonly string[], content: RelayContent, options: RelaySendOptions = {},
   ): Promise<[RelayDelivery, ...RelayDelivery[]]> {
-    const { relay, names, inFlight } = this.options
+    const { relay, hand, names, inFlight } = this.options
     const { key, wait, platform, selfId } = options
     // Koishi sets `ctx` to the context of the calling plugin.
     const { name } = this.ctx
@@ -136,7 +138,7 @@ export class MessageRelay extends Service {
         const { target, bot, policy, route } = destination
         // Each chat has a key of its own.
         const ownKey = isList && key !== undefined ? `${key} ${keyOf(destination)}` : key
-        return submit(relay, { ...order, key: ownKey, request: { ...request, target, bot, policy, route } }, isList)
+        return submit(relay, hand, { ...order, key: ownKey, request: { ...request, target, bot, policy, route } }, isList)
       }))
       if (!first) throw new RelayError('internal')
       return [first, ...others]
@@ -198,15 +200,18 @@ export function announceEnds(ctx: Context, logger: Pick<Logger, 'warn'>): Pick<O
 
 /** @param isList whether there are other chats: then an error of one is a result of its own, and does not throw */
 async function submit(
-  relay: Relay, order: Pick<Submission, 'deferred' | 'key' | 'request'> & { caller: string }, isList: boolean,
+  relay: Relay, hand: Hand, order: Pick<Submission, 'deferred' | 'key' | 'request'> & { caller: string }, isList: boolean,
 ): Promise<RelayDelivery> {
   const submission = { id: uuid(), door: pluginDoor, ...order }
+  const { id, door, caller, request: { target } } = submission
   try {
-    return view((await relay.submit(submission)).delivery, relay)
+    const submitted = await hand(submission)
+    const isSkipped = 'skipped' in submitted
+    if (isSkipped) return { id, target: writeTarget(target), bot: '', door, caller, state: 'skipped', messageIds: [], reason: submitted.skipped }
+    return view(submitted.delivery, relay)
   } catch (thrown) {
     const { code, outcome, message } = RelayError.from(thrown)
     if (!outcome && !isList) throw thrown
-    const { id, door, caller, request: { target } } = submission
     const state = outcome === 'unanswered' ? outcome : code === 'expired' ? code : 'failed'
     return { id, target: writeTarget(target), bot: '', door, caller, state, ...outcome && { outcome }, messageIds: [], reason: message }
   }

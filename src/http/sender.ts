@@ -1,5 +1,6 @@
 import { v7 as uuid } from 'uuid'
 import { RelayError, type Outcome } from '../errors'
+import type { Hand } from '../incidents/incidents'
 import type { Language } from '../lib/language'
 import type { Content, Destination, Destinations } from '../message/model'
 import { keyOf, platformOf, waysOf, writeAddress, writeTarget } from '../message/target'
@@ -26,6 +27,8 @@ export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, 
   hint?: string | undefined
 }
 
+interface Delivered { delivery: Delivery, headers: RelayError['headers'] }
+
 /** What became of an order. With a `msg`, the order has failed, because a part of it did. */
 interface Result extends Success {
   msg?: string
@@ -38,8 +41,11 @@ const maxNamed = 5
 
 /** Sends an order to one or several targets and makes the answer, for the doors that answer in the envelope. */
 export class Sender {
-  /** @param prefix the prefix of the plugin's paths */
-  constructor(private readonly relay: Relay, private readonly prefix: string) {}
+  /**
+   * @param hand hands a submission to the core
+   * @param prefix the prefix of the plugin's paths
+   */
+  constructor(private readonly relay: Relay, private readonly hand: Hand, private readonly prefix: string) {}
 
   /**
    * Checks that the caller may send to these targets. A door that knows them can call this before it reads the message.
@@ -99,7 +105,9 @@ export class Sender {
 
   private async sendOne(exchange: Exchange, order: Order, destination: Destination): Promise<Result> {
     if (order.isDry) return { data: { dry_run: true, ...await this.preview(exchange, order, destination) } }
-    const { delivery, headers } = await this.deliver(exchange, order, destination)
+    const submitted = await this.submit(exchange, order, destination, exchange.id, this.hand)
+    if ('skipped' in submitted) return { data: submitted, log: `skipped: ${submitted.skipped}` }
+    const { delivery, headers } = this.withHeaders(exchange, submitted)
     const { id, mode, state, results } = delivery
     const fate = this.fateOf(delivery, order.tellsState)
     if (fate instanceof RelayError) {
@@ -112,9 +120,16 @@ export class Sender {
     return mode === 'single' ? { data: fate, ...told, log: state } : { ...toBatchAnswer(order, results, fate), ...told }
   }
 
-  /** Sends an admitted order to its only target. The answer must have the returned headers, even a failure: they tell of a repeated key. */
-  async deliver(exchange: Exchange, order: Order, destination: Destination): Promise<{ delivery: Delivery, headers: RelayError['headers'] }> {
-    const { delivery, isReplay, retryAfter } = await this.submit(exchange, order, destination, exchange.id)
+  /**
+   * Sends an admitted order to its only target, which is no name. The answer must have the returned headers, even a failure: they tell of a
+   * repeated key.
+   */
+  async deliver(exchange: Exchange, order: Order, destination: Destination): Promise<Delivered> {
+    const submitted = await this.submit(exchange, order, destination, exchange.id, submission => this.relay.submit(submission))
+    return this.withHeaders(exchange, submitted)
+  }
+
+  private withHeaders(exchange: Exchange, { delivery, isReplay, retryAfter }: Submitted): Delivered {
     const headers = {
       ...isReplay && { 'Idempotent-Replayed': 'true' },
       // The delivery is that of the first request with the key (RFC 9110, section 8.7).
@@ -146,7 +161,9 @@ export class Sender {
   private async sendOneOfList(exchange: Exchange, order: Order, destination: Destination): Promise<Entry> {
     // Each target has a key of its own. Its blank, which callers' keys cannot have, keeps it apart from a request for one target.
     const key = order.key && `${order.key} ${keyOf(destination)}`
-    const { delivery, isReplay, retryAfter } = await this.submit(exchange, { ...order, key }, destination, uuid())
+    const submitted = await this.submit(exchange, { ...order, key }, destination, uuid(), this.hand)
+    if ('skipped' in submitted) return { success: true, ...submitted }
+    const { delivery, isReplay, retryAfter } = submitted
     const { id, mode, state } = delivery
     const { tellsState = false } = order
     const fate = this.fateOf(delivery, tellsState)
@@ -175,15 +192,21 @@ export class Sender {
     return result?.error ?? new RelayError('internal')
   }
 
-  private async submit({ caller, gone }: Exchange, order: Order, destination: Destination, id: string): Promise<Submitted> {
+  private async submit<T>(
+    { caller, gone }: Exchange, order: Order, destination: Destination, id: string, hand: (submission: Submission) => Promise<T>,
+  ): Promise<T> {
     const { door, key, event, deferred, onDelivery } = order
     const { target, bot, asked } = destination
     const { policy, route } = destination
-    const { mode, items, expiresIn, urgent, sendAt, thread, threadMode, threadPhase, longText } = contentFor(order, destination)
+    const content = contentFor(order, destination)
+    const { mode, items, expiresIn, urgent, sendAt, thread, threadMode, threadPhase, longText, severity, mention, begunAt } = content
     // Field by field: spreading objects here takes a good part of the time of a request.
     const submission: Submission = {
       id, signal: gone, door, key, event, deferred,
-      request: { mode, items, expiresIn, urgent, sendAt, thread, threadMode, threadPhase, longText, target, bot, policy, route },
+      request: {
+        mode, items, expiresIn, urgent, sendAt, thread, threadMode, threadPhase, longText, severity, mention, begunAt,
+        target, bot, policy, route,
+      },
       caller: caller.name,
       admit: (way, added) => {
         caller.demandTarget(way.target, way.platform, asked)
@@ -191,7 +214,7 @@ export class Sender {
       },
     }
     try {
-      const submitted = await this.relay.submit(submission)
+      const submitted = await hand(submission)
       onDelivery?.()
       return submitted
     } catch (thrown) {

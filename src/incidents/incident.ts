@@ -1,4 +1,4 @@
-import { isNumber, isString, isTime, isWhole, listOf, objectOf, oneOf, optional } from '../lib/shape'
+import { isString, isTime, isWhole, listOf, mapOf, objectOf, oneOf, optional } from '../lib/shape'
 import { severities, type Ack, type Severity } from '../message/model'
 
 /**
@@ -78,6 +78,8 @@ export interface Incident {
   readonly remindAt?: number | undefined
   /** The number of events that were accepted or counted. */
   readonly events: number
+  /** The worst severity that each chat has heard of, by target; the first is where events are counted. */
+  readonly heard: Readonly<Record<string, Severity>>
   /** The people who were called by `@`. */
   readonly called: readonly string[]
   /** The newest entries, the oldest first. */
@@ -88,6 +90,10 @@ export interface Incident {
 
 /** An event of a source. */
 export interface Happening {
+  /** The target that it was accepted for. */
+  readonly chat: string
+  /** The people who are called by it. */
+  readonly called: readonly string[]
   readonly severity: Severity
   readonly title: string
   readonly begunAt?: string | undefined
@@ -96,31 +102,38 @@ export interface Happening {
 /** The most entries of a timeline. */
 const longest = 100
 
-export function begin(
-  { name, thread, caller, id, called }: Pick<Incident, 'id' | 'name' | 'thread' | 'caller' | 'called'>, event: Happening, now: number,
-): Incident {
+export function begin(origin: Pick<Incident, 'id' | 'name' | 'thread' | 'caller'>, { chat, called, ...event }: Happening, now: number): Incident {
   return note({
-    id, name, thread, caller, called, state: 'open', ...event, since: now, missed: { count: 0 }, steps: { from: now, next: 0 }, events: 1,
-    timeline: [], untold: 0,
+    ...origin, ...event, called, heard: { [chat]: event.severity }, state: 'open', since: now, missed: { count: 0 },
+    steps: { from: now, next: 0 }, events: 1, timeline: [], untold: 0,
   }, { kind: 'opened', at: now })
 }
 
-/** Whether an event in the thread of a resolved incident is a new start, and not a late report of the old one. */
-export function isNewStart({ begunAt }: Incident, event: Happening): boolean {
-  return event.begunAt === undefined || event.begunAt !== begunAt
+/** Whether a chat has not heard of an event this bad: then somebody is called by `@`. */
+export function isNews({ heard }: Pick<Incident, 'heard'>, chat: string, severity: Severity): boolean {
+  const known = heard[chat]
+  return known === undefined || isWorse(severity, known)
 }
 
-/** A further event. @param called who is called by it */
-export function happen(incident: Incident, { severity, begunAt }: Happening, called: readonly string[], now: number): Incident {
-  return note({
-    ...incident, severity: worst(incident.severity, severity), begunAt, events: incident.events + 1,
-    called: [...new Set([...incident.called, ...called])],
-  }, { kind: 'event', at: now })
+/** Whether an event in the thread of a resolved incident is a new start, and not a late report of the old one. */
+export function isNewStart(incident: Incident, begunAt: string | undefined): boolean {
+  return begunAt === undefined || begunAt !== incident.begunAt
+}
+
+/** A further event. In other chats than the first, it is the one that was counted there. */
+export function happen(incident: Incident, { chat, called, severity, begunAt }: Happening, now: number): Incident {
+  const { heard, events } = incident
+  const next = {
+    ...incident, severity: worst(incident.severity, severity), begunAt, called: [...new Set([...incident.called, ...called])],
+    heard: { ...heard, [chat]: worst(heard[chat] ?? severity, severity) },
+  }
+  return Object.keys(heard)[0] === chat ? note({ ...next, events: events + 1 }, { kind: 'event', at: now }) : next
 }
 
 /** An event that nobody hears because of the silence. */
-export function miss(incident: Incident, { severity, title, begunAt }: Happening): Incident {
-  const { missed, events } = incident
+export function miss(incident: Incident, { chat, severity, title, begunAt }: Omit<Happening, 'called'>): Incident {
+  const { missed, events, heard } = incident
+  if (Object.keys(heard)[0] !== chat) return incident
   const next = { count: missed.count + 1, newest: title }
   return { ...incident, severity: worst(incident.severity, severity), begunAt, events: events + 1, missed: next }
 }
@@ -177,8 +190,7 @@ export function dueStep({ state, steps: { from, next, last } }: Incident, { esca
 
 /** When something is to be done; `null` for never. @param ack the present rules; absent if the name has none any more */
 export function dueAt(incident: Incident, ack: Ack | undefined): number | null {
-  const { state, steps: { from, next, last }, remindAt, silencedUntil, untold } = incident
-  if (untold > 0) return 0
+  const { state, steps: { from, next, last }, remindAt, silencedUntil } = incident
   if (state === 'silenced') return silencedUntil ?? null
   if (state === 'taken') return remindAt ?? null
   if (state === 'resolved' || !ack) return null
@@ -222,7 +234,7 @@ export const isIncident = objectOf<Incident>({
   takenAt: optional(isTime), silencedUntil: optional(isTime), resolvedAt: optional(isTime), remindAt: optional(isTime),
   missed: objectOf<Incident['missed']>({ count: isWhole, newest: optional(isString) }),
   steps: objectOf<Incident['steps']>({ from: isTime, next: isWhole, last: optional(isTime) }),
-  events: isNumber, called: listOf(isString), untold: isWhole,
+  events: isWhole, heard: mapOf(oneOf(severities)), called: listOf(isString), untold: isWhole,
   timeline: listOf(objectOf<TimelineEntry>({
     kind: oneOf(entryKinds), at: isTime, by: optional(isActor), step: optional(isWhole), until: optional(isTime),
   })),

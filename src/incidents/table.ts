@@ -1,10 +1,14 @@
 import { parseJson } from '../lib/json'
-import { isString, objectOf } from '../lib/shape'
+import { isString, isWhole, objectOf } from '../lib/shape'
+import { threadName } from '../relay/delivery/delivery'
 import type { Reader, Value, Writer } from '../relay/store/store'
-import { dueAt, isIncident, type Incident } from './incident'
 import type { Ack } from '../message/model'
+import { dueAt, isIncident, type Incident } from './incident'
 
 const isRow = objectOf({ entry: isString })
+const isId = objectOf({ id: isString })
+const isTotal = objectOf({ count: isWhole })
+const isCount = objectOf({ state: isString, count: isWhole })
 
 /** What is asked of a list of incidents. */
 export interface IncidentFilter {
@@ -48,19 +52,28 @@ export function listIncidents(reader: Reader, { states = [], names = [], since =
   return read(reader, `since >= ?${within('state', states)}${within('name', names)} ORDER BY since DESC LIMIT ${most}`, since, ...states, ...names)
 }
 
+/** The incidents of which the operator's callback and the plugins of the bot have not heard everything. */
+export function findUntold(reader: Reader, limit: number): Incident[] {
+  return read(reader, 'untold > 0 LIMIT ?', limit)
+}
+
 /** How many incidents there are in each state. */
 export function countIncidents(reader: Reader): ReadonlyMap<string, number> {
-  const isCount = objectOf({ state: isString, count: (value: unknown): value is number => typeof value === 'number' })
   return new Map(reader.all(isCount, 'SELECT state, count(*) AS count FROM incidents GROUP BY state').map(({ state, count }) => [state, count]))
 }
 
-/** Writes an incident. @param thread its hash */
-export function saveIncident(writer: Writer, incident: Incident, thread: string, ack: Ack | undefined): void {
-  const { id, name, state, since } = incident
+export function countUnresolved(reader: Reader): number {
+  const sql = 'SELECT count(*) AS count FROM incidents WHERE state IN (\'open\', \'taken\', \'silenced\')'
+  return reader.first(isTotal, sql)?.count ?? 0
+}
+
+/** Writes an incident. @param ack the present rules of its name */
+export function saveIncident(writer: Writer, incident: Incident, ack: Ack | undefined): void {
+  const { id, name, thread, caller, state, since, untold } = incident
   writer.run(
-    `INSERT INTO incidents (id, name, thread, state, since, due_at, entry) VALUES (?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, entry = excluded.entry`,
-    id, name, thread, state, since, dueAt(incident, ack), JSON.stringify(incident),
+    `INSERT INTO incidents (id, name, thread, state, since, due_at, untold, entry) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET state = excluded.state, due_at = excluded.due_at, untold = excluded.untold, entry = excluded.entry`,
+    id, name, threadName(caller, thread), state, since, dueAt(incident, ack), untold, JSON.stringify(incident),
   )
 }
 
@@ -69,14 +82,14 @@ export function saveMessage(writer: Writer, chat: string, message: string, incid
   writer.run('INSERT OR IGNORE INTO incident_messages (chat, message, incident) VALUES (?, ?, ?)', chat, message, incident)
 }
 
-/** Removes some of the incidents that were resolved before a time. @returns their number */
-export function removeResolved(writer: Writer, before: number): number {
-  const old = writer.all(objectOf({ id: isString }), 'SELECT id FROM incidents WHERE state = \'resolved\' AND since < ? LIMIT 500', before)
-  for (const { id } of old) {
-    writer.run('DELETE FROM incident_messages WHERE incident = ?', id)
-    writer.run('DELETE FROM incidents WHERE id = ?', id)
-  }
-  return old.length
+/** The IDs of resolved incidents that began before a time. */
+export function oldIncidents(reader: Reader, before: number, limit: number): string[] {
+  return reader.all(isId, 'SELECT id FROM incidents WHERE state = \'resolved\' AND since < ? LIMIT ?', before, limit).map(({ id }) => id)
+}
+
+export function removeIncident(writer: Writer, id: string): void {
+  writer.run('DELETE FROM incident_messages WHERE incident = ?', id)
+  writer.run('DELETE FROM incidents WHERE id = ?', id)
 }
 
 function read(reader: Reader, condition: string, ...values: readonly Value[]): Incident[] {

@@ -28,6 +28,9 @@ export const oneOf = <const T>(values: readonly T[]): Shape<T> => (value): value
 /** A field that may be absent. */
 export const optional = <T>(shape: Shape<T>): Shape<T | undefined> => value => value === undefined || shape(value)
 export const nullable = <T>(shape: Shape<T>): Shape<T | null> => value => value === null || shape(value)
+/** An object with any names, such as IDs, and values of one shape. */
+export const mapOf = <T>(shape: Shape<T>): Shape<Record<string, T>> =>
+  (value): value is Record<string, T> => isObject(value) && Object.values(value).every(shape)
 export const listOf = <T>(shape: Shape<T>): Shape<T[]> => (value): value is T[] => Array.isArray(value) && value.every(shape)
 
 /** An object with these fields. Further fields are allowed, because another release may have written them. */

@@ -8,7 +8,7 @@ import { pause } from '../../src/relay/clock'
 import { Memory } from '../../src/relay/core'
 import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery/delivery'
 import { columns, fromRow, isRow } from '../../src/relay/delivery/row'
-import { tellAll, type RelayOptions, type Submission, type Submitted } from '../../src/relay/options'
+import { tellAll, type Observer, type RelayOptions, type Submission, type Submitted } from '../../src/relay/options'
 import { Relay } from '../../src/relay/relay'
 import { SimulatedClock } from './simulated-clock'
 import { TestFolder, TestStorage } from './store'
@@ -192,7 +192,7 @@ export class TestPort implements Port {
   }
 }
 
-type Changes = Partial<RelayOptions['policy'] & RelayOptions['queue'] & Pick<RelayOptions, 'longText'>>
+type Changes = Partial<RelayOptions['policy'] & RelayOptions['queue'] & Pick<RelayOptions, 'longText'> & { observer: Partial<Observer> }>
 
 /** The core with a test platform, in simulated time. */
 export class Core {
@@ -269,7 +269,7 @@ export class Core {
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
       files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), hash: () => Promise.resolve(undefined) },
       logger: { info: (line: string) => void this.notes.push(line), warn: (_: string, line: string) => void this.warnings.push(line) },
-      observer: tellAll([]), recordContent: 'full', longText: changes.longText ?? '', retention: 1e9, recordLimit: 1e6,
+      observer: tellAll(changes.observer ? [changes.observer] : []), recordContent: 'full', longText: changes.longText ?? '', retention: 1e9, recordLimit: 1e6,
       enter: () => this.isStopping ? undefined : () => undefined,
     }, this.storage, last)
   }
