@@ -90,7 +90,7 @@ export function apply(ctx: Context, config: Config): void {
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
   const recorder = new Recorder({ clock: systemClock, names, directory: roster, language, port, store, logger })
   const { relay, ended } = startRelay(ctx, settings, {
-    port, logger, dataDir,
+    port, logger, dataDir, timeout,
     writeDigest: digestWriter(templates, language, logger),
     media: { resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,
@@ -142,7 +142,7 @@ export function apply(ctx: Context, config: Config): void {
     stop: stop.signal,
   })
   const incoming = platforms.flatMap(platform => platform.incoming ?? [])
-  startCommands(ctx, settings, { relay, readIncoming: session => new Incoming(session, incoming), inFlight, logger })
+  startCommands(ctx, settings, { relay, readIncoming: session => new Incoming(session, incoming), inFlight, logger, timeout })
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
   ctx.plugin(MessageRelay, { relay, hand, names, sources, inFlight })

@@ -37,8 +37,6 @@ export interface CommandSettings extends CommandPattern {
   secret: string
   /** Whether to retry once if a callback answers 503, or not at all. */
   retry: boolean
-  /** The time for each exchange with a callback, in milliseconds. */
-  timeout: number
 }
 
 /** The origin of a command. */
@@ -65,6 +63,8 @@ export interface CommandOptions {
   /** Counts the replies in progress. */
   inFlight: InFlight
   logger: Logger
+  /** The time for each exchange with a callback, in milliseconds. */
+  timeout: number
 }
 
 /** The settings of commands as they stand in koishi.yml. */
@@ -76,7 +76,6 @@ interface WrittenSettings {
   commandCallbackRetry: boolean
   commandPrefix: string
   commandLength: CommandPattern['length']
-  chatApiTimeout: number
 }
 
 /** Forwards commands, if the settings name a callback for any. */
@@ -87,9 +86,8 @@ export function startCommands(ctx: Context, settings: WrittenSettings, options: 
   // With a list, even a malformed one, only its commands are forwarded.
   const isListed = settings.commands?.length !== 0
   if (secret === undefined || !(isListed ? commands.size > 0 : callbackUrl)) return
-  const timeout = Math.ceil(settings.chatApiTimeout * 1000)
   const pattern = { prefix, length, callbackUrl, ...isListed && { commands } }
-  listenForCommands(ctx, { ...pattern, secret, retry: settings.commandCallbackRetry, timeout }, options)
+  listenForCommands(ctx, { ...pattern, secret, retry: settings.commandCallbackRetry }, options)
 }
 
 /**
@@ -101,8 +99,8 @@ export function startCommands(ctx: Context, settings: WrittenSettings, options: 
  * their number. When the context is disposed, running exchanges end, and no more replies are sent.
  */
 function listenForCommands(ctx: Context, settings: CommandSettings, options: CommandOptions): void {
-  const { relay, readIncoming, inFlight, logger } = options
-  const { prefix, length, callbackUrl, commands, secret, retry, timeout } = settings
+  const { relay, readIncoming, inFlight, logger, timeout } = options
+  const { prefix, length, callbackUrl, commands, secret, retry } = settings
   const common = parseEndpoint(callbackUrl)
   const lifetime = new AbortController()
   const { signal } = lifetime

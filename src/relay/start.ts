@@ -12,7 +12,6 @@ const apps = new WeakMap<object, { memory: Memory, last: Promise<void> }>()
 
 /** The settings of the core, in the units of koishi.yml: times in seconds, the retention in days. */
 export interface RelaySettings extends Pick<RelayOptions, 'recordLimit' | 'recordContent' | 'longText'> {
-  chatApiTimeout: number
   chatApiMaxRetries: number
   chatRetryUnanswered: RelayOptions['policy']['retryUnanswered']
   chatSettleTime: number
@@ -28,6 +27,8 @@ export interface RelaySettings extends Pick<RelayOptions, 'recordLimit' | 'recor
 
 /** What the core needs of the other parts. */
 export interface RelayParts extends FileStorageOptions, Pick<RelayOptions, 'port' | 'files' | 'enter' | 'observer'> {
+  /** The time-out of a call, in whole milliseconds. */
+  timeout: number
   writeDigest: RelayOptions['digest']['write']
   media: Omit<RelayOptions['media'], 'transport'>
 }
@@ -46,13 +47,13 @@ export function startRelay(ctx: Context, settings: RelaySettings, parts: RelayPa
   return { relay, ended: app.last }
 }
 
-function optionsOf(settings: RelaySettings, { writeDigest, media, port, files, enter, observer, logger }: RelayParts): RelayOptions {
+function optionsOf(settings: RelaySettings, parts: RelayParts): RelayOptions {
   const { recordLimit, recordContent, longText } = settings
+  const { timeout, writeDigest, media, port, files, enter, observer, logger } = parts
   return {
     clock: systemClock, port, files, enter, observer, logger, recordLimit, recordContent, longText,
     policy: {
-      // Some timers accept only whole numbers.
-      timeout: Math.ceil(settings.chatApiTimeout * 1000), retries: settings.chatApiMaxRetries,
+      timeout, retries: settings.chatApiMaxRetries,
       retryUnanswered: settings.chatRetryUnanswered, settleTime: settings.chatSettleTime * 1000,
     },
     queue: {
