@@ -712,17 +712,17 @@ function hasWrongClock({ plan: { moments } }: Run): boolean {
 }
 
 /**
- * An unanswered deferred text keeps its place until it has settled, unless its bot is away then; other messages step aside. It stays
- * unanswered for longer only if the history does not answer or is empty, and for good unless the platform's clock is behind: then the next
- * message makes the history look as if it reached back. A message that was leaving when its relay ended or lost its data steps aside as
- * well.
+ * An unanswered deferred text keeps its place until it has settled, unless its bot is away or the relay frozen then; other messages step
+ * aside. It stays unanswered for longer only if the history does not answer or is empty, and for good unless the platform's clock is
+ * behind: then the next message makes the history look as if it reached back. A message that was leaving when its relay ended or lost its
+ * data steps aside as well.
  */
 function mayStepAside(
   { acquisitions, endings, plan: { chats, moments, platform: { offset }, policy: { retries } } }: Run,
   { account: { request }, first, issue, accepted }: { account: Account, first: Call, issue: Issue, accepted: number },
 ): boolean {
   const { sid, before = 0, questions = [] } = chats[request.chat] ?? {}
-  const isAway = moments.some(({ what }) => 'sid' in what && what.sid === sid)
+  const isAway = moments.some(({ what }) => what.kind === 'freeze' || ('sid' in what && what.sid === sid))
   const isToldInTime = questions.every(question => !question) && (before > 0 || offset > -5_000)
   const holds = retries > 0 && !isAway && isToldInTime && request.items.every(({ type }) => type === 'text')
   const until = holds ? accepted : first.begunAt
