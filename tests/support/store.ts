@@ -173,6 +173,7 @@ export class TestStorage implements Storage {
   }
 
   set failure(failure: RelayError | undefined) {
+    if (failure === this.broken) return
     this.broken = failure
     this.store?.end(failure)
   }
