@@ -119,7 +119,8 @@ export function apply(ctx: Context, config: Config): void {
   })
   registerRoutes(server, [
     ...httpRoutes({
-      relay, sender, names, access, refusals, uploads, links, bots, isOnline: () => port.isOnline, readMetrics, limits, fixedKeys, madeKeys,
+      relay, sender, names, roster, access, refusals, uploads, links, bots, isOnline: () => port.isOnline, readMetrics, limits, fixedKeys,
+      madeKeys,
     }, settings),
     ...hookRoutes({ access, sender, sources, templates, names, logger, limits, language, payloads }),
     ...oneBotRoutes({ sender, limits, relay }),

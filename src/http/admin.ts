@@ -3,13 +3,14 @@ import type { KeyView } from '../access/keys'
 import type { MadeKey, MadeKeys } from '../access/made-keys'
 import type { Listed } from '../access/made'
 import type { MadeTargets } from '../access/made-targets'
-import { demand, RelayError } from '../errors'
+import { demand } from '../errors'
 import type { Ack, Named, Way, TargetNames } from '../message/model'
 import { writeMinutes } from '../message/quiet'
 import { reachOf, skippedWays, writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
 import { hasBody, readFields, readJson } from './body'
-import { byCaller, route, type Exchange, type Route, type Success } from './routes'
+import { adminLimits, changeRoute, madeRoutes } from './made'
+import { route, type Route } from './routes'
 import { toIso } from './views'
 
 /** The parts of the plugin that the routes need. */
@@ -21,9 +22,6 @@ export interface AdminOptions {
   targets: MadeTargets
   relay: Pick<Relay, 'standsBehind'>
 }
-
-/** The bounds of a body. */
-const limits = { maxSize: 64 * 1024 }
 
 /**
  * `GET` and `POST /keys`, `POST /keys/<name>/rotate`, `DELETE /keys/<name>`: the keys besides the master key. `GET /targets`, `PUT` and
@@ -38,17 +36,7 @@ export function adminRoutes(options: AdminOptions): Route[] {
     return made ? viewKey(made, access.usage()) : {}
   }
 
-  /** Makes a route that changes something. The log tells who did. */
-  const change = (
-    method: Route['method'], path: string, action: (name: string, exchange: Exchange) => Promise<Success & { log: string }>,
-  ): Route => route(method, path, ['admin'], async exchange => {
-    // The active relay would notice the change only later.
-    if (relay.standsBehind !== undefined) {
-      throw new RelayError('standby', 'another process uses the data folder of this bot, and this relay stands by: make changes there')
-    }
-    const answer = await action(exchange.params.name ?? '', exchange)
-    return { ...answer, log: `${answer.log} ${byCaller(exchange)}` }
-  })
+  const change = changeRoute.bind(undefined, relay)
 
   return [
     route('GET', '/keys', ['read', 'admin'], ({ caller }) => {
@@ -58,11 +46,11 @@ export function adminRoutes(options: AdminOptions): Route[] {
       return { data: { keys: own.map(key => viewKey(key, usage)) } }
     }),
     change('POST', '/keys', async (_, exchange) => {
-      const { name, ...secrets } = await madeKeys.create(readFields(await readJson(exchange, limits)))
+      const { name, ...secrets } = await madeKeys.create(readFields(await readJson(exchange, adminLimits)))
       return { status: 201, data: { ...show(name), ...secrets }, log: `the key ${JSON.stringify(name)} was made` }
     }),
     change('POST', '/keys/:name/rotate', async (name, exchange) => {
-      const { grace, ...others } = readFields(hasBody(exchange) ? await readJson(exchange, limits) : {})
+      const { grace, ...others } = readFields(hasBody(exchange) ? await readJson(exchange, adminLimits) : {})
       // With a misspelt `grace`, the old key would end at once.
       demand(Object.keys(others).length === 0, 'the body may have grace only')
       const secrets = await madeKeys.rotate(name, grace)
@@ -77,15 +65,7 @@ export function adminRoutes(options: AdminOptions): Route[] {
         || reachOf(name, entry, targets).every(({ target, platform }) => caller.maySendTo(target, platform, name))
       return { data: { targets: targets.list().filter(maySee).map(listed => viewTarget(listed, targets, caller.may('admin'))) } }
     }),
-    change('PUT', '/targets/:name', async (name, exchange) => {
-      const { isNew, listed } = await targets.put(name, await readJson(exchange, limits))
-      const log = `the target ${JSON.stringify(name)} was ${isNew ? 'made' : 'changed'}`
-      return { status: isNew ? 201 : 200, data: viewTarget(listed, targets, true), log }
-    }),
-    change('DELETE', '/targets/:name', async name => {
-      await targets.remove(name)
-      return { data: { name }, log: `the target ${JSON.stringify(name)} was removed` }
-    }),
+    ...madeRoutes(relay, 'targets', 'target', targets, listed => viewTarget(listed, targets, true)),
   ]
 }
 

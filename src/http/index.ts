@@ -1,6 +1,7 @@
 import type { Access } from '../access/access'
 import type { Refusals } from '../access/refusals'
 import type { MadeTargets } from '../access/made-targets'
+import type { Roster } from '../incidents/people'
 import type { BodyLimits } from './body'
 import type { Relay } from '../relay/relay'
 import { parseExtensions } from '../uploads/names'
@@ -11,6 +12,7 @@ import { contactsRoute } from './contacts'
 import { deliveryRoutes } from './deliveries'
 import { mediaRoute, uploadRoute, type MediaLinks } from './files'
 import { healthRoute, metricsRoute, readyRoute, statusRoute } from './monitoring'
+import { peopleRoutes } from './people'
 import { queueRoutes } from './queues'
 import type { Route } from './routes'
 import { sendRoutes } from './send'
@@ -22,6 +24,7 @@ export interface HttpParts extends Pick<AdminOptions, 'fixedKeys' | 'madeKeys'> 
   relay: Relay
   sender: Sender
   names: MadeTargets
+  roster: Roster
   access: Access
   refusals: Refusals
   uploads: UploadStore
@@ -42,7 +45,7 @@ interface HttpSettings {
 
 /** The routes of this folder. */
 export function httpRoutes(
-  { relay, sender, names, access, refusals, uploads, links, bots, isOnline, readMetrics, limits, fixedKeys, madeKeys }: HttpParts,
+  { relay, sender, names, roster, access, refusals, uploads, links, bots, isOnline, readMetrics, limits, fixedKeys, madeKeys }: HttpParts,
   { path, maxUploadSize, allowedExtensions }: HttpSettings,
 ): Route[] {
   const files = { maxFileSize: maxUploadSize, allowedExtensions: parseExtensions(allowedExtensions) }
@@ -59,6 +62,7 @@ export function httpRoutes(
     ...queueRoutes(relay),
     contactsRoute(relay.inquiries),
     ...adminRoutes({ access, fixedKeys, madeKeys, targets: names, relay }),
+    ...peopleRoutes(relay, roster),
     backupRoute(() => relay.store),
   ]
 }

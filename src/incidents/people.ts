@@ -137,15 +137,17 @@ export class Roster implements Directory {
    *
    * @throws RelayError `bad-request`, which names the field; `not-found`, `conflict`, `store-down`, `storage-full`
    */
-  async swap(written: string, fields: JsonObject, now = Date.now()): Promise<string> {
+  async swap(written: string, fields: JsonObject, now = Date.now()): Promise<{ name: string, who: string }> {
     const name = toName(written)
     if (!this.rotas.get(name)) throw this.rotas.failure ?? new RelayError('not-found', 'no such rota')
     const swap = parseSwap(fields, this.isPerson, now)
     this.swaps.get()
-    const swaps = [...this.swapsOf(name, now), swap]
+    // A swap that lies within the new one would never count again.
+    const others = this.swapsOf(name, now).filter(({ from, until }) => from < swap.from || until > swap.until)
+    const swaps = [...others, swap]
     if (swaps.length > mostSwaps) throw new RelayError('conflict', `this rota has ${mostSwaps} swaps already`)
     await this.swaps.change(name, { json: swaps, entry: swaps })
-    return name
+    return { name, who: swap.who }
   }
 
   /** The name of the person who has a rota, and until when. */
