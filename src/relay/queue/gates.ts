@@ -1,4 +1,3 @@
-import type { RelayError } from '../../errors'
 import { causes } from '../../message/causes'
 import { quietUntil } from '../../message/quiet'
 import { longestLimit, type Closure, type SendError } from '../../platform/port'
@@ -8,7 +7,7 @@ import type { Deferral } from '../delivery/flow'
 import type { Limits } from '../limits'
 import type { RunningOptions } from '../options'
 import type { Gated } from '../send/context'
-import { offlineBlock, refusalOf, type Block, type Obstacle } from './obstacles'
+import { offlineBlock, type Block, type Obstacle } from './obstacles'
 
 /** The state of a chat. Times are those of the monotonic clock, in milliseconds. */
 interface Gate {
@@ -109,21 +108,6 @@ export class Gates {
     if (wait > 0) add(wait, { state: 'limited', cause, reason: causes[cause].en, since: restriction?.since, until: wall + wait })
     add(this.spacing(queue), undefined, false)
     return found
-  }
-
-  /** The time until a queue may send, in milliseconds. */
-  rest(queue: Pick<Gated, 'name' | 'bot'>): number {
-    return Math.max(0, ...this.obstacles(queue).map(({ rest }) => rest))
-  }
-
-  /** Why a queue sends nothing for now; `undefined` if nothing but its interval keeps it. */
-  block(queue: Pick<Gated, 'name' | 'bot'>): Block | undefined {
-    return this.obstacles(queue).find(({ block }) => block)?.block
-  }
-
-  /** Why a queue refuses callers; `undefined` if it does not. */
-  refusal(queue: Pick<Gated, 'name' | 'bot'>): RelayError | undefined {
-    return refusalOf(this.obstacles(queue), this.context.clock.wall())
   }
 
   /** The time until the next message of the present delivery may leave, in milliseconds. */

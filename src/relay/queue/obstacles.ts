@@ -42,6 +42,16 @@ export function offlineBlock(account: Account | undefined): Block | undefined {
   return { state: 'offline', cause: 'offline', reason: explain(cause, words) ?? 'no bot is online', since, until: null }
 }
 
+/** The time until none of these obstacles is left, in milliseconds. */
+export function restOf(obstacles: readonly Obstacle[]): number {
+  return Math.max(0, ...obstacles.map(({ rest }) => rest))
+}
+
+/** What is shown of these obstacles; `undefined` if a queue only keeps its interval. */
+export function blockOf(obstacles: readonly Obstacle[]): Block | undefined {
+  return obstacles.find(({ block }) => block)?.block
+}
+
 /** Why callers are refused because of these obstacles; `undefined` if they are not. */
 export function refusalOf(obstacles: readonly Obstacle[], wall: number): RelayError | undefined {
   const { rest = 0, block } = obstacles.find(({ turnsAway }) => turnsAway) ?? {}

@@ -7,7 +7,7 @@ import type { Deferral } from '../delivery/flow'
 import type { Delay } from '../options'
 import type { Gated } from '../send/context'
 import type { Gates } from './gates'
-import { reasonOf, type Block } from './obstacles'
+import { blockOf, reasonOf, type Block } from './obstacles'
 
 /** The deliveries to one target through one bot, in the order of acceptance. */
 export class Queue implements Gated {
@@ -125,7 +125,7 @@ export function waitOf(delivery: Delivery, gates: Gates, nextWayAt = Infinity): 
   const { state, bot, deferred, createdAt, flow } = delivery
   if (state !== 'queued') return
   const name = queueOf(delivery)
-  const block = gates.block({ name, bot })
+  const block = blockOf(gates.obstacles({ name, bot }))
   const deferral = deferred ? gates.deferral(name, delivery) : undefined
   if (deferral && (block?.state !== 'held' || deferral.kind === 'scheduled')) {
     return { cause: deferral.kind, reason: reasonOf(deferral, flow), since: createdAt, until: deferral.until }
@@ -144,7 +144,7 @@ export interface Backlog {
 /** Describes a queue; `undefined` for an empty one without pause or hold. */
 export function stateOf(queue: Queue, gates: Gates, clock: Clock): QueueState | undefined {
   const { name, bot, target, entries, leaving, later, first } = queue
-  const block = gates.block(queue)
+  const block = blockOf(gates.obstacles(queue))
   if (entries.length === 0 && block?.state !== 'paused' && block?.state !== 'held') return
   const now = clock.now()
   return {

@@ -11,6 +11,7 @@ import { send, type SendEnd } from '../send/send'
 import { gather, joins } from './bundle'
 import { conclude, type Conclusion } from './conclude'
 import type { Gates } from './gates'
+import { blockOf, refusalOf, restOf, type Obstacle } from './obstacles'
 import { backlogOf, isScheduled, Queue, queueOf, readQueue, stateOf, untilDue, waitingIn, type Backlog, type QueueState } from './queue'
 import { currentWay, hasNextWay, nextWay, tryWays } from './ways'
 
@@ -88,11 +89,12 @@ export class Queues {
   /** Checks that a delivery may enter its queue. @throws RelayError `queue-full`, or the reason why the queue refuses callers */
   demandRoom(delivery: Delivery, { isAccepted }: Waiting = {}): void {
     const queue = this.queueAt(delivery, true)
-    const refusal = delivery.deferred ? undefined : this.refusal(queue)
+    const obstacles = this.obstacles(queue)
+    const refusal = delivery.deferred ? undefined : this.refusal(queue, obstacles)
     if (refusal) throw refusal
     if (isAccepted) return
     const deferral = this.deferralOf(queue, delivery)
-    const isNext = !deferral && !queue.first && this.rest(queue) === 0
+    const isNext = !deferral && !queue.first && restOf(obstacles) === 0
     const waiting = isScheduled({ deferral }) ? queue.later.length : waitingIn(queue)
     if (!isNext && waiting >= this.context.queue.capacity) throw new RelayError('queue-full', undefined, { headers: { 'retry-after': '1' } })
   }
@@ -106,7 +108,7 @@ export class Queues {
     const isDue = this.isDue(queue, entry)
     queue.delay ??= delay
     queue.put(entry)
-    const isNext = isDue && !first && this.rest(queue) === 0
+    const isNext = isDue && !first && restOf(this.obstacles(queue)) === 0
     if (!isNext) entry.gone = signal?.()
     if (entry.delivery.deferred && !isNext && (!isDue || queue.entries.length > mostLoaded)) deliveries.shed(entry)
     if (!first) this.wake(queue)
@@ -223,12 +225,13 @@ export class Queues {
     const { clock } = this.context
     queue.isRunning = true
     for (;;) {
-      this.sift(queue)
+      const obstacles = this.obstacles(queue)
+      this.sift(queue, this.refusal(queue, obstacles))
       // Meanwhile the queue may have been dropped, and made anew.
       if (this.hasStopped || this.queues.get(queue.name) !== queue) break
       // A send may have started a digest interval since, and quiet hours may have begun.
       const head = queue.entries.find(entry => this.isDue(queue, entry))
-      const rest = head ? this.restOf(queue) : this.idleFor(queue)
+      const rest = head ? this.untilHead(queue, obstacles) : this.idleFor(queue, obstacles)
       if (rest === undefined) break
       await (head && rest === 0 ? this.leave(queue, head) : queue.woken(clock, rest))
       if (queue.entries.length === 0) await this.look(queue)
@@ -237,18 +240,18 @@ export class Queues {
   }
 
   /** The time until a head may leave, in milliseconds. What keeps it makes the queue late. */
-  private restOf(queue: Queue): number {
-    const state = this.context.gates.block(queue)?.state
+  private untilHead(queue: Queue, obstacles: readonly Obstacle[]): number {
+    const state = blockOf(obstacles)?.state
     if (state !== undefined && state !== 'limited') queue.delay ??= state === 'offline' ? state : 'closed'
-    return this.rest(queue)
+    return restOf(obstacles)
   }
 
   /** How long a queue waits in which nothing is due, in milliseconds; `undefined` if there is nothing to wait for. */
-  private idleFor(queue: Queue): number | undefined {
+  private idleFor(queue: Queue, obstacles: readonly Obstacle[]): number | undefined {
     const { clock, gates } = this.context
     queue.delay = undefined
     if (queue.entries.length > 0) return untilDue(queue, clock)
-    return gates.hold(queue.name) && Math.max(gates.rest(queue), emptyLook)
+    return gates.hold(queue.name) && Math.max(restOf(obstacles), emptyLook)
   }
 
   /** Why a delivery is not due; nothing defers a message whose caller waits, or of which a part may have arrived. */
@@ -266,10 +269,10 @@ export class Queues {
     return entry.deferral === undefined
   }
 
-  /** The time until a queue may try its head, in milliseconds. */
-  private rest(queue: Queue): number {
+  /** All that keeps a queue from trying its head now. */
+  private obstacles(queue: Queue): Obstacle[] {
     const { clock, gates } = this.context
-    return Math.max(gates.rest(queue), queue.againAt - clock.now())
+    return [...gates.obstacles(queue), { rest: queue.againAt - clock.now(), block: undefined, turnsAway: false }]
   }
 
   /** The account of a queue is back. It has not heard what the platform reported meanwhile, so it asks about a closed chat. */
@@ -291,13 +294,13 @@ export class Queues {
   /**
    * Removes the deliveries that are to wait no longer.
    *
-   * @param reason overrides the queue's own reason to refuse callers
+   * @param refusal why the queue refuses callers
    */
-  private sift(queue: Queue, reason?: RelayError): void {
+  private sift(queue: Queue, refusal = this.refusal(queue)): void {
     const { entries } = queue
     if (entries.length === 0) return
     const { clock } = this.context
-    const moment: Moment = { refusal: reason ?? this.refusal(queue), now: clock.now(), wall: clock.wall() }
+    const moment: Moment = { refusal, now: clock.now(), wall: clock.wall() }
     const removals = new Map(entries.flatMap(entry => {
       const removal = this.removalOf(queue, entry, moment)
       return removal ? [[entry, removal] as const] : []
@@ -326,10 +329,10 @@ export class Queues {
   }
 
   /** Why a queue refuses callers: its gate is closed, its bot is offline, or the delivery before them cannot be written. */
-  private refusal(queue: Queue): RelayError | undefined {
-    const { deliveries, gates } = this.context
+  private refusal(queue: Queue, obstacles = this.obstacles(queue)): RelayError | undefined {
+    const { clock, deliveries } = this.context
     if (this.hasStopped) return new RelayError('stopping')
-    return gates.refusal(queue) ?? (queue.first?.delivery.deferred ? deliveries.failure : undefined)
+    return refusalOf(obstacles, clock.wall()) ?? (queue.first?.delivery.deferred ? deliveries.failure : undefined)
   }
 
   /** Sends the head, or a digest with it. */
