@@ -81,7 +81,7 @@ function stranger({ id, name }: Person): object {
 
 function memberInfo({ profile, switches, world }: Platform, { id, role }: Group, person: Person): object {
   const isSelf = person.id === world.self.id
-  const info = { group_id: Number(id), ...stranger(person), card: '', role: isSelf ? role : 'member' }
+  const info = { group_id: Number(id), ...stranger(person), card: person.card ?? '', role: isSelf ? role : 'member' }
   const until = isSelf ? switches.until('muted', { type: 'group', id }) : 0
   return profile.tells.has('mute') ? { ...info, shut_up_timestamp: Math.ceil(until / 1000) } : info
 }

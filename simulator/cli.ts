@@ -89,6 +89,10 @@ function printMessages(simulator: Simulator): void {
       const note = isSwallowed ? ' (nobody sees it 被风控，没有人能看到)' : ''
       process.stdout.write(`[${target.type} ${target.id}] ${sender.name}${note}: ${printable(encodeCq(segments))}\n`)
     },
+    onReaction({ target, segments, reactions }) {
+      const list = [...reactions].map(([emoji, users]) => `${emoji} × ${users.size}`).join(', ') || '-'
+      process.stdout.write(`[${target.type} ${target.id}] reactions 表情回应: ${list} ${printable(encodeCq(segments))}\n`)
+    },
     onRecall({ target, segments }) {
       process.stdout.write(`[${target.type} ${target.id}] taken back 已撤回: ${printable(encodeCq(segments))}\n`)
     },

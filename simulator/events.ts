@@ -1,6 +1,7 @@
 import { encodeCq } from './cqcode'
 import type { StoredMessage } from './messages'
 import type { Profile } from './profiles'
+import type { Reacting } from './types'
 
 /** What an event needs to know about the bot and the profile. */
 export interface Voice { selfId: string, format: 'array' | 'string', tells: Profile['tells'] }
@@ -61,6 +62,21 @@ export function groupBan(selfId: string, time: number, { group, user, operator, 
   }
 }
 
+/** Sent when somebody reacts to a message in a group, or no longer does. NapCat counts one each time. */
+export function emojiLike(selfId: string, time: number, { user, messageId, emoji, isAdded = true }: Reacting, group: string): object {
+  return {
+    time: seconds(time),
+    self_id: Number(selfId),
+    post_type: 'notice',
+    notice_type: 'group_msg_emoji_like',
+    group_id: Number(group),
+    user_id: Number(user),
+    message_id: messageId,
+    likes: [{ emoji_id: emoji, count: 1 }],
+    is_add: isAdded,
+  }
+}
+
 /** The body of a message in events, `get_msg` and the histories. Times are whole seconds. */
 export function messageBody(message: StoredMessage, { selfId, format, tells }: Voice): Record<string, unknown> {
   const { id, chatSeq, sender, target, time, isSwallowed } = message
@@ -78,7 +94,7 @@ export function messageBody(message: StoredMessage, { selfId, format, tells }: V
     ...(tells.has('real_seq') ? { real_seq: isSwallowed ? '0' : String(chatSeq) } : {}),
     message_type: target.type,
     sender: inGroup
-      ? { user_id: Number(sender.id), nickname: sender.name, card: '', role: 'member' }
+      ? { user_id: Number(sender.id), nickname: sender.name, card: sender.card ?? '', role: 'member' }
       : { user_id: Number(sender.id), nickname: sender.name, card: '' },
     raw_message: raw.trim(),
     font: 14,

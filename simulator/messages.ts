@@ -17,6 +17,8 @@ export interface StoredMessage {
   sender: Person & { self: boolean }
   /** As others see them, with links for media. */
   segments: readonly Segment[]
+  /** Who reacts to it, by QQ's IDs of emoji. */
+  reactions: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 /** A chat. Its history contains only messages with a `chatSeq` above `forgotten`. `tail` is the delivery that the next one waits for. */
@@ -58,9 +60,9 @@ export class Messages {
     return this.chats.values()
   }
 
-  add(message: Omit<StoredMessage, 'seq' | 'chatSeq'>): StoredMessage {
+  add(message: Omit<StoredMessage, 'seq' | 'chatSeq' | 'reactions'>): StoredMessage {
     const chat = this.chat(message.target)
-    const stored = { seq: ++this.seq, chatSeq: ++chat.count, ...message }
+    const stored = { seq: ++this.seq, chatSeq: ++chat.count, reactions: new Map(), ...message }
     chat.messages.push(stored)
     this.byId.set(stored.id, stored)
     return stored

@@ -51,7 +51,7 @@ const defaultGroups = [
   {
     id: '654321',
     name: 'Ops 值班群',
-    members: [{ id: '10001', name: '小明' }, { id: '10004', name: 'Bob' }],
+    members: [{ id: '10001', name: '小明', card: '小明（后端）' }, { id: '10004', name: 'Bob' }],
   },
 ]
 

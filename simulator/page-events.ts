@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { pageChat, pageMessage } from './page-view'
+import { pageChat, pageMessage, pageReactions } from './page-view'
 import type { Platform, Watcher } from './platform'
 
 const pingInterval = 15_000
@@ -21,6 +21,9 @@ export function serveEvents(platform: Platform, request: IncomingMessage, respon
   const watcher: Watcher = {
     onMessage(message) {
       send('message', { chat: pageChat(platform, message.target), message: pageMessage(platform, message) })
+    },
+    onReaction(message) {
+      send('reaction', { ...message.target, seq: message.seq, reactions: pageReactions(platform, message) })
     },
     onRecall({ target, seq }) {
       send('recall', { ...target, seq })

@@ -29,9 +29,13 @@ export interface PageMessage {
   sender: { id: string, name: string, self: boolean }
   parts: Part[]
   segments: readonly Segment[]
+  reactions: PageReaction[]
   /** Only set if nobody else in the chat sees the message. */
   isSwallowed?: true
 }
+
+/** A reaction to a message: QQ's ID of the emoji, and whose it is. */
+export interface PageReaction { emoji: string, users: Person[] }
 
 /** A chat for the page's list. */
 export interface PageChat { type: Target['type'], id: string, name: string, members: Person[] }
@@ -68,12 +72,23 @@ export function pageChat({ world }: Platform, { type, id }: Target): PageChat {
   }
   const group = world.ensureGroup(id)
   // Without the bot: the people who can speak in this chat.
-  return { type, id, name: group.name, members: [...group.members.values()].filter(member => member.id !== world.self.id) }
+  return { type, id, name: group.name, members: [...group.members.values()].filter(member => member.id !== world.self.id).map(named) }
 }
 
-export function pageMessage(platform: Platform, { seq, id, isFile, isSwallowed, time, sender, segments }: StoredMessage): PageMessage {
+export function pageMessage(platform: Platform, message: StoredMessage): PageMessage {
+  const { seq, id, isFile, isSwallowed, time, sender, segments } = message
   const parts = segments.map(segment => part(platform, segment))
-  return { seq, id: isFile ? null : id, time, sender, parts, segments, ...(isSwallowed ? { isSwallowed } : {}) }
+  const reactions = pageReactions(platform, message)
+  const shown = { ...named(sender), self: sender.self }
+  return { seq, id: isFile ? null : id, time, sender: shown, parts, segments, reactions, ...(isSwallowed ? { isSwallowed } : {}) }
+}
+
+export function pageReactions({ world }: Platform, { reactions, target }: StoredMessage): PageReaction[] {
+  return [...reactions].map(([emoji, users]) => ({ emoji, users: [...users].map(id => named(world.ensureMember(target.id, id))) }))
+}
+
+function named({ id, name, card }: Person): Person {
+  return { id, name: card ?? name }
 }
 
 function part({ world, origin }: Platform, segment: Segment): Part {

@@ -1,5 +1,5 @@
 import { Connections, type ConnectionListener } from './connections'
-import { botOffline, groupBan, messageBody, type Voice } from './events'
+import { botOffline, emojiLike, groupBan, messageBody, type Voice } from './events'
 import { Media, type Opened } from './media'
 import { Messages, type StoredMessage } from './messages'
 import type { Settings } from './options'
@@ -8,7 +8,7 @@ import { Ring } from './ring'
 import { isMedia, textOf } from './segments'
 import { Switches, type Switch } from './switches'
 import { Timers } from './timers'
-import type { Call, LedgerEntry, Refusal, Saying, Segment, Target } from './types'
+import type { Call, LedgerEntry, Reacting, Refusal, Saying, Segment, Target } from './types'
 import { Waiters } from './waiters'
 import { World } from './world'
 
@@ -28,9 +28,10 @@ export interface Delivery {
   isSwallowed: boolean
 }
 
-/** Notified of new and recalled messages, refused sends, connections of bots and changed switches. */
+/** Notified of new and recalled messages, reactions, refused sends, connections of bots and changed switches. */
 export interface Watcher {
   onMessage(message: StoredMessage): void
+  onReaction(message: StoredMessage): void
   onRecall(message: StoredMessage): void
   onRefusal(refusal: Refusal): void
   onConnection(): void
@@ -133,6 +134,27 @@ export class Platform {
     if (!this.isLoggedOut) this.connections.broadcast({ ...event, ...(subType === undefined ? {} : { sub_type: subType }), ...raw })
     this.tell(message)
     return message.id
+  }
+
+  /**
+   * Lets a member react to a message in a group. The bot hears of it if the implementation tells, and unless its account is logged out.
+   * @throws TypeError without such a message
+   */
+  react(reacting: Reacting): void {
+    const { user, messageId, emoji, isAdded = true, raw } = reacting
+    const message = this.messages.find(messageId)
+    if (message?.target.type !== 'group') throw new TypeError(`no group has a message ${messageId}`)
+    const users = new Set(message.reactions.get(emoji))
+    if (isAdded) users.add(user)
+    else users.delete(user)
+    const reactions = new Map(message.reactions).set(emoji, users)
+    if (users.size === 0) reactions.delete(emoji)
+    message.reactions = reactions
+    const { selfId, clock } = this.settings
+    if (this.profile.tells.has('reaction') && !this.isLoggedOut) {
+      this.connections.broadcast({ ...emojiLike(selfId, clock(), reacting, message.target.id), ...raw })
+    }
+    for (const watcher of this.watchers) watcher.onReaction(message)
   }
 
   /** Records a refused send. */

@@ -9,10 +9,10 @@ export interface Reason { retcode: number, wording: string, code?: string }
 
 /**
  * What an implementation may tell beyond answers: a notice that the account was logged out (`kick`); in heartbeats and `get_status`, that
- * it is (`status`); until when the bot is muted (`mute`); whether everybody is muted (`all-muted`), or until when (`all-muted-until`); the
- * server's number of a message as `real_seq`, or as `message_seq`.
+ * it is (`status`); until when the bot is muted (`mute`); whether everybody is muted (`all-muted`), or until when (`all-muted-until`);
+ * reactions to messages (`reaction`); the server's number of a message as `real_seq`, or as `message_seq`.
  */
-export type Telling = 'kick' | 'status' | 'mute' | 'all-muted' | 'all-muted-until' | 'real_seq' | 'message_seq'
+export type Telling = 'kick' | 'status' | 'mute' | 'all-muted' | 'all-muted-until' | 'reaction' | 'real_seq' | 'message_seq'
 
 /** The peculiarities of an implementation, according to its source. */
 export interface Profile {
@@ -65,7 +65,7 @@ const napcat: Profile = {
     'timeout': { retcode: 1200, wording: sendEvent('Timeout', 0, '') },
     'empty': { retcode: 1200, wording: '消息体无法解析, 请检查是否发送了不支持的消息类型' },
   },
-  tells: new Set(['kick', 'status', 'mute', 'all-muted', 'real_seq']),
+  tells: new Set(['kick', 'status', 'mute', 'all-muted', 'reaction', 'real_seq']),
   forms: { image: allForms, record: allForms, video: allForms, file: allForms, upload: allForms },
   absentActions: [],
   tokenRefusal: 'frame',
@@ -91,7 +91,7 @@ const llbot: Profile = {
     'timeout': { retcode: 1200, wording: 'waitForSelfEcho timeout' },
     'empty': { retcode: 1200, wording: '消息体无法解析，请检查是否发送了不支持的消息类型' },
   },
-  tells: new Set(['status', 'mute', 'all-muted-until']),
+  tells: new Set(['status', 'mute', 'all-muted-until', 'reaction']),
   decodesPaths: false,
   uploadName: { required: false, slashes: false },
   maxFrame: 100 * 1024 * 1024,

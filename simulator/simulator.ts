@@ -8,7 +8,7 @@ import { Platform, type Watcher } from './platform'
 import { ReverseDialer } from './reverse'
 import { Server } from './server'
 import type { SwitchedOn, SwitchName } from './switches'
-import type { Call, FaultHandle, FaultRule, LedgerEntry, Saying, Target } from './types'
+import type { Call, FaultHandle, FaultRule, LedgerEntry, Reacting, Saying, Target } from './types'
 import type { Role as MemberRole } from './world'
 
 /** A OneBot 11 platform on 127.0.0.1 that behaves like a real one, keeps a ledger of the delivered messages and fails on demand. */
@@ -109,6 +109,11 @@ export class Simulator {
   /** Posts a message of a member or, without a group, of a friend. Returns the message ID. */
   say(message: Saying): number {
     return this.platform.say(message)
+  }
+
+  /** Lets a member react to a message in a group, or end that. @throws TypeError without such a message */
+  react(reacting: Reacting): void {
+    this.platform.react(reacting)
   }
 
   /** Sends a raw frame to every bot. It need not be OneBot. */

@@ -4,8 +4,8 @@ export type ProfileName = 'napcat' | 'llbot' | 'lagrange' | 'gocqhttp'
 /** One part of a OneBot message, `{ type, data }`. */
 export interface Segment { type: string, data: Record<string, unknown> }
 
-/** A person on the platform. `id` is decimal. */
-export interface Person { id: string, name: string }
+/** A person on the platform. `id` is decimal; `card` is the name in a group, if the person has one there. */
+export interface Person { id: string, name: string, card?: string }
 
 /** The target of a message: a group, or a person by account. */
 export interface Target { type: 'group' | 'private', id: string }
@@ -93,6 +93,18 @@ export interface FaultRule {
 
 /** A registered fault. */
 export interface FaultHandle { readonly hits: number, remove(): void }
+
+/** A reaction of a member to a message in a group, or the end of one. */
+export interface Reacting {
+  user: string
+  messageId: number
+  /** QQ's ID of the emoji, such as `128064`. */
+  emoji: string
+  /** Default true. */
+  isAdded?: boolean
+  /** Fields that override those of the notice. */
+  raw?: Record<string, unknown>
+}
 
 /** A message of a member. */
 export interface Saying {

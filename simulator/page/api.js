@@ -31,11 +31,21 @@ async function post(name, body) {
 
 /**
  * Posts a message of a member.
- * @param {{ type: 'group' | 'private', chat: string | number, user: string | number, text: string }} said
+ * @param {{ type: 'group' | 'private', chat: string | number, user: string | number, text: string, reply?: number }} said
+ *   `reply` is the ID of the quoted message
  * @throws {Refusal} when the simulator refuses; another error when it cannot be reached
  */
 export async function say(said) {
   await post('say', said)
+}
+
+/**
+ * Adds a reaction of a member to a message in a group, or removes it.
+ * @param {{ chat: string | number, user: string | number, message: number, emoji: string, on: boolean }} reaction
+ * @throws {Refusal} when the simulator refuses; another error when it cannot be reached
+ */
+export async function react(reaction) {
+  await post('react', reaction)
 }
 
 /**

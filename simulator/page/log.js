@@ -1,6 +1,6 @@
 import { byId, setText } from './dom.js'
 import { texts } from './i18n.js'
-import { renderMessage, variantOf } from './message.js'
+import { drawReactions, renderMessage, variantOf } from './message.js'
 import { around, earlier, grown, later, latest } from './message-window.js'
 
 /** A distance to the end below this counts as being at the end. */
@@ -16,7 +16,7 @@ export class Log {
   #earlier = byId('earlier')
   #later = byId('later')
   #latest = byId('latest')
-  #openImage
+  #handlers
 
   #chat = null
   #context = null
@@ -29,14 +29,17 @@ export class Log {
   #following = true
   #lastTop = 0
   #visible = false
-  /** The one message button that Tab reaches. The arrow keys move from it to the others. */
+  /** The one button of a message that Tab reaches. The arrow keys move from it to the others. */
   #stop = null
   /** The number of messages when the reader was last at the end. */
   #seen = 0
 
-  /** @param {(src: string, name: string) => void} openImage */
-  constructor(openImage) {
-    this.#openImage = openImage
+  /**
+   * @param {{ openImage: (src: string, name: string) => void, quote: (message: object) => void,
+   *   react: (message: object, emoji: string) => void }} handlers of clicks
+   */
+  constructor(handlers) {
+    this.#handlers = handlers
     this.#scroller.addEventListener('scroll', () => this.#scrolled(), { passive: true })
     this.#earlier.addEventListener('click', () => this.#move(earlier(this.#window)))
     this.#later.addEventListener('click', () => this.#move(later(this.#window, this.#messages.length)))
@@ -46,7 +49,7 @@ export class Log {
     })
     this.#list.addEventListener('keydown', event => this.#step(event))
     this.#list.addEventListener('focusin', ({ target }) => {
-      if (target.matches('.source-button')) this.#setStop(target)
+      if (target.matches('.tool')) this.#setStop(target)
     })
     // Keeps the end in view when pictures load late or the window is resized.
     const observer = new ResizeObserver(() => this.#resized())
@@ -65,7 +68,7 @@ export class Log {
       language: state.language,
       t: texts[state.language],
       self: state.self,
-      openImage: this.#openImage,
+      ...this.#handlers,
       showMessage: message => this.#show(message),
     }
     if (otherChat) {
@@ -124,12 +127,9 @@ export class Log {
       this.#drawn.set(message, { node, variant })
       this.#list.insertBefore(node, cursor)
     }
-    if (!this.#stop?.isConnected || !this.#list.contains(document.activeElement)) this.#setStop([...this.#sourceButtons()].at(-1))
+    for (const [message, { node }] of this.#drawn) drawReactions(node, message, this.#context)
+    if (!this.#stop?.isConnected || !this.#list.contains(document.activeElement)) this.#setStop([...this.#list.querySelectorAll('.tool')].at(-1))
     this.#drawControls()
-  }
-
-  #sourceButtons() {
-    return this.#list.querySelectorAll('.source-button')
   }
 
   #setStop(button) {
@@ -139,12 +139,15 @@ export class Log {
     button?.setAttribute('tabindex', '0')
   }
 
+  /** Up and down lead to the same button of another message, left and right to another button of the same one. */
   #step(event) {
-    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key]
-    if (step === undefined || !event.target.matches('.source-button')) return
-    const buttons = [...this.#sourceButtons()]
+    const { key, target } = event
+    const step = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 }[key]
+    if (step === undefined || !target.matches('.tool')) return
+    const isAcross = key === 'ArrowLeft' || key === 'ArrowRight'
+    const buttons = isAcross ? [...target.parentElement.children] : [...this.#list.querySelectorAll(`[data-tool=${target.dataset.tool}]`)]
     event.preventDefault()
-    buttons[buttons.indexOf(event.target) + step]?.focus()
+    buttons[buttons.indexOf(target) + step]?.focus()
   }
 
   #drawControls() {

@@ -12,14 +12,19 @@ import { selectedChat, Store } from './store.js'
 import { startSync } from './sync.js'
 
 const store = new Store(initialLanguage())
-const log = new Log(createViewer())
+const composer = new Composer(() => log.stick())
+const log = new Log({
+  openImage: createViewer(),
+  quote: message => composer.quote(message),
+  react: (message, emoji) => void composer.react(message, emoji),
+})
 const header = new Header(() => {
   const language = store.state.language === 'en' ? 'zh' : 'en'
   rememberLanguage(language)
   store.set({ language })
 })
 const list = new ChatList()
-const conversation = new Conversation(log, new Composer(() => log.stick()))
+const conversation = new Conversation(log, composer)
 const switches = new Switches()
 const refusal = new RefusalNotice(() => store.set({ refusalClosed: store.state.refusal?.time ?? 0 }))
 const announcer = new Announcer()

@@ -107,6 +107,13 @@ export class Store {
     this.#changed()
   }
 
+  /** Replaces the reactions to a message. It stays the same object, so that its rendered node stays, too. */
+  react({ type, id, seq, reactions }) {
+    const message = this.state.chats.get(keyOf({ type, id }))?.messages.find(each => each.seq === seq)
+    if (message) message.reactions = reactions
+    this.#changed()
+  }
+
   /** Removes a recalled message. */
   remove({ type, id, seq }) {
     const key = keyOf({ type, id })

@@ -18,6 +18,7 @@ export function startSync(store) {
     else if (kind === 'switches') store.set({ switches: data.on })
     else if (kind === 'refusal') store.set({ refusal: data })
     else if (kind === 'recall') store.remove(data)
+    else if (kind === 'reaction') store.react(data)
     else if (data.message.seq > after) store.append(data.chat, data.message)
   }
 
@@ -51,7 +52,7 @@ export function startSync(store) {
   function open() {
     const source = openEvents()
     source.addEventListener('open', () => void refetch())
-    for (const kind of ['message', 'recall', 'connection', 'switches', 'refusal']) source.addEventListener(kind, event => receive(kind, event))
+    for (const kind of ['message', 'reaction', 'recall', 'connection', 'switches', 'refusal']) source.addEventListener(kind, event => receive(kind, event))
     source.addEventListener('error', () => {
       store.set({ online: false })
       // EventSource reconnects after a broken connection, but gives up after an HTTP error.

@@ -47,7 +47,7 @@ test('serves the page with its types and a policy, and nothing beside it', async
 test('only reads, except for saying and switching', async t => {
   const { port } = await start(t)
   const refused = [
-    ['POST', '/simulator/'], ['DELETE', '/simulator/api/state'], ['GET', '/simulator/api/say'], ['GET', '/simulator/api/switch'],
+    ['POST', '/simulator/'], ['DELETE', '/simulator/api/state'], ['GET', '/simulator/api/say'], ['GET', '/simulator/api/react'],
     ['POST', '/simulator/api/constructor'],
   ] as const
   for (const [method, path] of refused) {
@@ -134,30 +134,58 @@ test('a file that is no picture is only saved, never shown', async t => {
   assert.equal((await fetch(`${simulator.pageUrl}media/x`)).status, 404)
 })
 
-test('a member says something by the page', async t => {
-  const { simulator, client } = await startWithClient(t)
-  const post = async (body: unknown, type = 'application/json'): Promise<[number, Record<string, unknown>]> => {
-    const response = await fetch(`${simulator.pageUrl}api/say`, {
-      method: 'POST', headers: { 'content-type': type }, body: typeof body === 'string' ? body : JSON.stringify(body),
-    })
-    return [response.status, record(await response.json())]
+/** A request of the page. */
+async function ask({ pageUrl }: Simulator, name: string, body: unknown, type = 'application/json'): Promise<[number, Record<string, unknown>]> {
+  const response = await fetch(`${pageUrl}api/${name}`, {
+    method: 'POST', headers: { 'content-type': type }, body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  return [response.status, record(await response.json())]
+}
+
+async function refuses(simulator: Simulator, name: string, bodies: readonly unknown[]): Promise<void> {
+  for (const body of bodies) {
+    const [code, { error }] = await ask(simulator, name, body)
+    assert.deepEqual([code, typeof error], [400, 'string'], JSON.stringify(body))
   }
+}
+
+test('a member says something by the page, and quotes a message', async t => {
+  const { simulator, client } = await startWithClient(t)
   const good = { type: 'group', chat: '123456', user: '10001', text: '#ping' }
-  const [status, { id }] = await post(good)
+  const [status, { id }] = await ask(simulator, 'say', good)
   assert.equal(status, 200)
   assert.deepEqual((await client.frame(frame => frame.message_id === id)).message, [text('#ping')])
-  const [, privately] = await post({ type: 'private', chat: '10002', user: '10002', text: 'hi' })
+  const [, privately] = await ask(simulator, 'say', { type: 'private', chat: '10002', user: '10002', text: 'hi' })
   assert.equal((await client.frame(frame => frame.message_id === privately.id)).user_id, 10002)
-
-  const bad = [
+  const [, answer] = await ask(simulator, 'say', { type: 'private', chat: '10002', text: 'again', reply: privately.id })
+  const { message } = await client.frame(frame => frame.message_id === answer.id)
+  assert.deepEqual(message, [{ type: 'reply', data: { id: String(privately.id) } }, text('again')])
+  await refuses(simulator, 'say', [
     'nonsense', [], { ...good, text: '' }, { ...good, text: 5 }, { ...good, type: 'guild' }, { ...good, chat: '999' }, { ...good, chat: 'x' },
-    { ...good, user: '99' }, { ...good, user: '10000' }, { ...good, text: 'x'.repeat(64 * 1024) },
-  ]
-  for (const body of bad) {
-    const [code, { error }] = await post(body)
-    assert.equal(code, 400)
-    assert.equal(typeof error, 'string')
-  }
-  assert.equal((await post(good, 'text/plain'))[0], 400)
+    { ...good, user: '99' }, { ...good, user: '10000' }, { ...good, text: 'x'.repeat(64 * 1024) }, { ...good, reply: 5 },
+    { ...good, reply: privately.id },
+  ])
+  assert.equal((await ask(simulator, 'say', good, 'text/plain'))[0], 400)
   assert.equal(records((await chat(simulator, '123456')).messages).length, 1)
+})
+
+test('a member reacts to a message by the page, and takes that back', async t => {
+  const { simulator, client } = await startWithClient(t)
+  const message = simulator.say({ group: '654321', user: '10004', text: 'x' })
+  const good = { chat: '654321', user: '10001', message, emoji: '128064', on: true }
+  const shown = async (): Promise<unknown> => records((await chat(simulator, '654321')).messages)[0]?.reactions
+  await ask(simulator, 'react', good)
+  // As NapCat sends it.
+  const { time, ...notice } = await client.frame(frame => frame.post_type === 'notice')
+  assert.deepEqual([typeof time, notice], ['number', {
+    self_id: 10000, post_type: 'notice', notice_type: 'group_msg_emoji_like', group_id: 654321, user_id: 10001, message_id: message,
+    likes: [{ emoji_id: '128064', count: 1 }], is_add: true,
+  }])
+  assert.deepEqual(await shown(), [{ emoji: '128064', users: [{ id: '10001', name: '小明（后端）' }] }])
+  await ask(simulator, 'react', { ...good, on: false })
+  assert.equal((await client.frame(frame => frame.is_add === false)).user_id, 10001)
+  assert.deepEqual(await shown(), [])
+  await refuses(simulator, 'react', [
+    { ...good, chat: '123456' }, { ...good, user: '99' }, { ...good, message: 1 }, { ...good, emoji: '👀' }, { ...good, on: 1 },
+  ])
 })

@@ -197,6 +197,46 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     assert.deepEqual(await page.locator('#messages .own .text').allTextContents(), ['#ping \ntwo <b> ', '你好'])
   })
 
+  onStage('a member answers a message and reacts to it, and another one does', async ({ simulator, bot, page }) => {
+    await bot.send(group, 'down')
+    const id = simulator.ledger[0]?.messageId
+    const message = page.locator('#messages .theirs')
+    await message.hover()
+    await message.getByRole('button', { name: 'Reply' }).click()
+    await page.locator('#composer-quoted').filter({ hasText: /^Reply to 模拟机器人: down$/ }).waitFor()
+    await page.locator('#text').fill('我来')
+    await page.keyboard.press('Enter')
+    const said = await bot.frame(frame => frame.post_type === 'message')
+    assert.deepEqual(said.message, [{ type: 'reply', data: { id: String(id) } }, { type: 'at', data: { qq: '10000' } }, text(' 我来')])
+    await page.locator('#messages .own .quote-text').filter({ hasText: 'down' }).waitFor()
+    await page.locator('#composer-quote').waitFor({ state: 'hidden' })
+
+    const notice = async (user: number, isAdded: boolean): Promise<void> => {
+      await bot.frame(({ notice_type: type, user_id: from, is_add: isAdd }) => type === 'group_msg_emoji_like' && from === user && isAdd === isAdded)
+    }
+    await message.getByRole('button', { name: 'React' }).click()
+    await message.getByRole('button', { name: '👀' }).click()
+    await notice(10001, true)
+    await until(page, 'document.activeElement.matches(".theirs [data-tool=react]")')
+    await page.locator('#speaker').selectOption({ label: 'Alice' })
+    const chip = message.locator('.reaction[data-emoji]')
+    assert.equal(await chip.getAttribute('aria-label'), '👀 1: 小明')
+    await chip.click()
+    await notice(10002, true)
+    await chip.filter({ hasText: '👀 2' }).waitFor()
+    await chip.click()
+    await notice(10002, false)
+    await chip.filter({ hasText: '👀 1' }).waitFor()
+    await page.reload()
+    await loaded(page)
+    await chip.waitFor()
+    // With the keyboard, the same button of another message is an arrow key away.
+    await page.locator('#messages .own [data-tool=quote]').focus()
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('ArrowRight')
+    await until(page, 'document.activeElement.matches(".theirs [data-tool=react]")')
+  })
+
   onStage('both languages have every text', async ({ page }) => {
     const shape = await page.evaluate(`import(new URL('i18n.js', location.href)).then(({ texts }) => {
       const lines = all => Object.entries(all).flatMap(([key, text]) => typeof text === 'object'
@@ -267,7 +307,9 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
       await page.locator('#messages .file').waitFor()
       await page.locator('.voice-length').waitFor()
       await page.locator('#refusal').waitFor()
-      await page.evaluate('for (const button of document.querySelectorAll(".source-button")) button.click()')
+      simulator.react({ user: '10001', messageId: id, emoji: '128064' })
+      await page.locator('.reaction').waitFor()
+      await page.evaluate('for (const button of document.querySelectorAll(".tool")) button.click()')
       assert.deepEqual(await violations(page), [], 'a conversation')
       await page.locator('#chat-trouble summary').click()
       assert.deepEqual(await violations(page), [], 'its switches')
