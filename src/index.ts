@@ -69,7 +69,7 @@ export function apply(ctx: Context, config: Config): void {
   const store = (): Store => relay.store
   const roster = new Roster({ people: settings.people, rotas: settings.rotas, store, logger, usersOf: word => names.thatCall(word) })
   const isCalled = (word: string): boolean => roster.has(word)
-  const { names: fixedNames, warnings: nameWarnings } = parseNames(settings.targets, isCalled)
+  const { names: fixedNames, warnings: nameWarnings } = parseNames(settings.targets, word => roster.isFixed(word))
   for (const warning of nameWarnings) logger.warn('%s', warning)
   const names = new MadeTargets({ fixed: fixedNames, store, logger }, isCalled)
 
@@ -109,7 +109,7 @@ export function apply(ctx: Context, config: Config): void {
   })
   ctx.effect(() => incidents.start())
   const hand: Hand = submission => incidents.submit(submission)
-  const sender = new Sender(relay, hand, settings.path)
+  const sender = new Sender(relay, hand, settings.path, isCalled)
   const limits = { maxSize: settings.maxBodySize, advice: 'the setting maxBodySize allows no more; /upload and /send take larger files' }
   void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
   const refusals = new Refusals()
@@ -146,7 +146,7 @@ export function apply(ctx: Context, config: Config): void {
   startCommands(ctx, settings, { relay, readIncoming: session => new Incoming(session, incoming), inFlight, logger, timeout })
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
-  ctx.plugin(MessageRelay, { relay, hand, names, sources, inFlight })
+  ctx.plugin(MessageRelay, { relay, hand, names, isCalled, sources, inFlight })
 
   /** Stops within five seconds: present work has four to end; the rest is then cut off, with half a second for its answers. */
   const shut = async (): Promise<void> => {

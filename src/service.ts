@@ -11,6 +11,7 @@ import { describePlace, printable } from './lib/log'
 import { toText } from './lib/shape'
 import type { Content, TargetNames } from './message/model'
 import { parseContent, parseTo } from './message/parse'
+import { demandCalled, wordsOf } from './message/mentions'
 import { keyOf, writeTarget } from './message/target'
 import { messageIdsOf, outcomeOf, resultOf, type Delivery } from './relay/delivery/delivery'
 import type { Observer, Submission } from './relay/options'
@@ -67,6 +68,10 @@ export interface RelaySendOptions {
   threadMode?: 'reply' | 'update' | 'replace'
   /** When to send: a time, or a number of seconds from now. `send` then returns at once. */
   sendAt?: Date | number
+  /** How bad it is: `ok` for the end of what was wrong. */
+  severity?: 'critical' | 'warning' | 'info' | 'ok'
+  /** Whom to call by `@`: people and rotas of the settings, `all` or `none`, also by severity. By default whom the name calls. */
+  mention?: string | readonly string[] | Partial<Record<'critical' | 'warning' | 'info', string | readonly string[]>>
   expiresIn?: number
   /**
    * How long to wait for the result, at most 600; the message then continues in the background, and may wait for its bot. Without this
@@ -95,6 +100,8 @@ interface ServiceOptions {
   hand: Hand
   /** The names of targets. */
   names: TargetNames
+  /** Whether a word means a person or a rota. */
+  isCalled: (word: string) => boolean
   sources: Sources
   inFlight: InFlight
 }
@@ -119,7 +126,7 @@ export class MessageRelay extends Service {
   async send(
     to: string | readonly string[], content: RelayContent, options: RelaySendOptions = {},
   ): Promise<[RelayDelivery, ...RelayDelivery[]]> {
-    const { relay, hand, names, inFlight } = this.options
+    const { relay, hand, names, inFlight, isCalled } = this.options
     const { key, wait, platform, selfId } = options
     // Koishi sets `ctx` to the context of the calling plugin.
     const { name } = this.ctx
@@ -129,6 +136,7 @@ export class MessageRelay extends Service {
     await relay.active().catch(() => undefined)
     const { list, isList } = parseTo({ to, platform, self_id: selfId }, names)
     const request = readContent(content, options)
+    demandCalled(wordsOf(request.mention), 'mention', isCalled)
     const order = {
       caller: `plugin:${printable(name.slice(0, 64))}`, ...wait !== undefined && { deferred: { wait: wait * 1000 } },
     }
@@ -230,7 +238,8 @@ function view(delivery: Delivery, relay?: Relay): RelayDelivery {
 }
 
 /** @throws RelayError `bad-request` */
-function readContent(content: RelayContent, { urgent, thread, threadMode, sendAt, expiresIn }: RelaySendOptions): Content {
+function readContent(content: RelayContent, options: RelaySendOptions): Content {
+  const { urgent, thread, threadMode, sendAt, expiresIn, severity, mention } = options
   const pieces: ReturnType<typeof toItem>[] = []
   for (const piece of (typeof content === 'string' ? h.parse(content) : [content].flat()).map(toItem)) {
     const last = pieces.at(-1)
@@ -243,7 +252,9 @@ function readContent(content: RelayContent, { urgent, thread, threadMode, sendAt
   demand(messages.length > 0, 'there is nothing to send')
   demand(!(sendAt instanceof Date && Number.isNaN(sendAt.getTime())), 'sendAt must be a valid date')
   const at = sendAt instanceof Date ? sendAt.toISOString() : sendAt
-  const { items, ...rest } = parseContent({ messages, urgent, thread, thread_mode: threadMode, send_at: at, expires_in: expiresIn })
+  const { items, ...rest } = parseContent({
+    messages, urgent, thread, thread_mode: threadMode, send_at: at, expires_in: expiresIn, severity, mention,
+  })
   return {
     ...rest, mode: 'single',
     items: items.map((item, index) => {

@@ -48,6 +48,10 @@ export class Made<T> {
     return this.options.fixed.get(name) ?? this.present().get(name)
   }
 
+  isFixed(name: string): boolean {
+    return this.options.fixed.has(name)
+  }
+
   /** Why the entries that were made are missing. */
   get failure(): Error | undefined {
     const made = this.made.tryGet()
@@ -62,7 +66,7 @@ export class Made<T> {
 
   /** The entries that have effect. */
   inForce(): Listed<T>[] {
-    return this.list().filter(({ name, source }) => source === 'settings' || !this.options.fixed.has(name))
+    return this.list().filter(({ name, source }) => source === 'settings' || !this.isFixed(name))
   }
 
   /**

@@ -76,8 +76,7 @@ export type Timing = Wishes & Pick<Content, 'expiresIn'>
 export const timingFields: readonly string[] = ['expires_in', ...wishFields]
 
 /**
- * Reads `expires_in`, `urgent`, `send_at`, `thread` and `thread_mode` of a query, which mean the same as the fields of `/webhook`; an
- * empty one counts as absent.
+ * Reads `expires_in` and the `wishFields` of a query, which mean the same as the fields of `/webhook`; an empty one counts as absent.
  *
  * @throws RelayError `bad-request`
  */

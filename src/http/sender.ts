@@ -3,6 +3,7 @@ import { RelayError, type Outcome } from '../errors'
 import type { Hand } from '../incidents/incidents'
 import type { Language } from '../lib/language'
 import type { Content, Destination, Destinations } from '../message/model'
+import { callsAll, demandCalled, wordsOf } from '../message/mentions'
 import { keyOf, platformOf, waysOf, writeAddress, writeTarget } from '../message/target'
 import { isRetryable, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery/delivery'
 import type { Submission, Submitted } from '../relay/options'
@@ -44,8 +45,12 @@ export class Sender {
   /**
    * @param hand hands a submission to the core
    * @param prefix the prefix of the plugin's paths
+   * @param isCalled whether a word means a person or a rota
    */
-  constructor(private readonly relay: Relay, private readonly hand: Hand, private readonly prefix: string) {}
+  constructor(
+    private readonly relay: Relay, private readonly hand: Hand, private readonly prefix: string,
+    private readonly isCalled: (word: string) => boolean,
+  ) {}
 
   /**
    * Checks that the caller may send to these targets. A door that knows them can call this before it reads the message.
@@ -81,6 +86,9 @@ export class Sender {
       })
     }
     this.demandTargets(exchange, destinations)
+    const words = wordsOf(content.mention)
+    demandCalled(words, 'mention', this.isCalled)
+    if (callsAll(words)) caller.demand(['mention-all'])
     for (const { items } of [content, ...translations?.values() ?? []]) caller.demandMentions(items)
     caller.spend(destinations.list.reduce((messages, destination) => messages + contentFor(order, destination).items.length, 0))
   }

@@ -121,9 +121,16 @@ export class Roster implements Directory {
   /** Whether a word means a person. */
   private readonly isPerson = (word: string): boolean => this.people.get(word) !== undefined
 
-  /** Whether a word means a person or a rota. */
+  /** Whether a word means a person or a rota. @throws RelayError `store-down` if it may be one that was made */
   has(word: string): boolean {
-    return this.isPerson(word) || this.rotas.get(word) !== undefined
+    const isKnown = this.isPerson(word) || this.rotas.get(word) !== undefined
+    if (!isKnown && this.people.failure) throw this.people.failure
+    return isKnown
+  }
+
+  /** Whether a word means a person or a rota of the settings. */
+  isFixed(word: string): boolean {
+    return this.people.isFixed(word) || this.rotas.isFixed(word)
   }
 
   /** The swaps of a rota that are not over, in the order in which they were made. */

@@ -5,9 +5,10 @@ import { fieldsOf, isObject, toText, type JsonObject } from '../lib/shape'
 import { day, parseTime } from '../lib/time'
 import { isSet } from '../lib/words'
 import { parseLink, writeLink } from './link'
+import { parseMentions } from './mentions'
 import {
-  threadModes, type BotSelector, type Content, type Destinations, type Item, type MediaItem, type ParsedItem, type Reply, type SendAt,
-  type Target, type TargetNames, type ThreadMode, type Wishes,
+  severities, threadModes, type BotSelector, type Content, type Destinations, type Item, type MediaItem, type ParsedItem, type Reply,
+  type SendAt, type Severity, type Target, type TargetNames, type ThreadMode, type Wishes,
 } from './model'
 import { parseDestinations, toPlatform, writeTarget } from './target'
 
@@ -28,7 +29,7 @@ const control = /\p{Cc}/u
 const mentionable = /^[^\s<>&"'`\p{C}]+$/u
 
 /** The fields of a request that set when and how its message is sent. */
-export const wishFields = ['urgent', 'send_at', 'thread', 'thread_mode'] as const
+export const wishFields = ['urgent', 'send_at', 'thread', 'thread_mode', 'severity', 'mention'] as const
 
 const bodyRule = 'the body must be a JSON object'
 
@@ -231,12 +232,14 @@ export function parseExpiry(fields: JsonObject): Pick<Content, 'expiresIn'> {
  * @throws RelayError `bad-request`, which names the field
  */
 export function parseWishes(fields: JsonObject, isText = false): Wishes {
-  const [urgent, at, thread, mode] = wishFields.map(name => fields[name] === '' ? undefined : fields[name] ?? undefined)
+  const [urgent, at, thread, mode, severity, mention] = wishFields.map(name => fields[name] === '' ? undefined : fields[name] ?? undefined)
   return {
     ...urgent !== undefined && { urgent: readUrgent(urgent, isText) },
     ...at !== undefined && { sendAt: readSendAt(at) },
     ...thread !== undefined && { thread: readThread(thread) },
     ...mode !== undefined && { threadMode: readMode(mode) },
+    ...severity !== undefined && { severity: readSeverity(severity) },
+    ...mention !== undefined && { mention: parseMentions(mention) },
   }
 }
 
@@ -266,6 +269,12 @@ function readMode(value: unknown): ThreadMode {
   const mode = threadModes.find(each => each === value)
   demand(mode !== undefined, 'thread_mode must be reply, update or replace')
   return mode
+}
+
+function readSeverity(value: unknown): Severity {
+  const severity = severities.find(each => each === value)
+  demand(severity !== undefined, 'severity must be critical, warning, info or ok')
+  return severity
 }
 
 /**

@@ -12,11 +12,13 @@ import type { Files } from '../options'
  * @param hashUpload returns a digest of the content of an uploaded file; `undefined` if there is no such file
  */
 export async function fingerprintOf(
-  { mode, target, bot, items, expiresIn, urgent, sendAt, thread, threadMode, route }: MessageRequest, hashUpload: Files['hash'],
+  { mode, target, bot, items, expiresIn, urgent, sendAt, thread, threadMode, severity, mention, route }: MessageRequest,
+  hashUpload: Files['hash'],
 ): Promise<string> {
   const meanings: string[] = []
   for (const item of items) meanings.push(await hashItem(item, hashUpload))
-  const wishes = [expiresIn, Boolean(urgent), sendAt?.written, thread, threadMode, route?.name]
+  const event = severity ?? mention ? [severity, mention] : []
+  const wishes = [expiresIn, Boolean(urgent), sendAt?.written, thread, threadMode, route?.name, ...event]
   return hash(JSON.stringify([mode, writeTarget(target), bot.platform, bot.selfId, meanings, wishes]))
 }
 

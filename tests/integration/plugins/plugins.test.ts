@@ -11,7 +11,7 @@ import { relayWith } from '../deliveries/support'
 import { post, texts } from '../hooks/support'
 
 const group = 'group:123456'
-const relay = useRelay({ config: { chatApiMaxRetries: 0, targets: { ops: group, both: [group, 'group:654321'] } } })
+const relay = useRelay({ config: { chatApiMaxRetries: 0, people: { 'li-lei': { onebot: 10001 } }, targets: { ops: group, both: [group, 'group:654321'] } } })
 
 /** The plugins that a test has loaded. */
 const forks: { dispose: () => void }[] = []
@@ -77,6 +77,12 @@ describe('a plugin that sends', () => {
     assert.deepEqual(segments().at(-1), ['reply', 'text'])
   })
 
+  test('calls people of the settings', async () => {
+    const { messageRelay } = await pluginContext()
+    await messageRelay.send(group, 'x', { severity: 'critical', mention: { critical: 'li-lei', info: 'all' } })
+    assert.deepEqual(relay.simulator.ledger[0]?.segments[0], { type: 'at', data: { qq: '10001' } })
+  })
+
   test('is refused as a whole what cannot be sent, with a reason', async () => {
     const { messageRelay } = await pluginContext()
     const refused: [Parameters<typeof messageRelay.send>, RegExp][] = [
@@ -88,6 +94,7 @@ describe('a plugin that sends', () => {
       [[group, 'x', { expiresIn: -1 }], /expires_in/],
       [[group, 'x', { wait: 601 }], /wait must be/],
       [[group, 'x', { key: 'a b' }], /key must be/],
+      [[group, 'x', { mention: 'nobody' }], /mention: there is no person and no rota "nobody"/],
       [[group, 'x', { sendAt: new Date('2099-01-01') }], /30 days/],
       [[group, 'x', { sendAt: new Date(NaN) }], /sendAt must be/],
       [[[], 'x'], /to must not be empty/],
