@@ -21,7 +21,7 @@ export const rules: readonly Rule[] = [
   },
   {
     number: 1, off: 'a durable message leaves before its row is flushed',
-    patches: [{ file: 'delivery/deliveries.ts', find: 'if (isDurable(entry.delivery)) await this.options.store.flushed()', replace: '' }],
+    patches: [{ file: 'delivery/deliveries.ts', find: 'if (entry.hasRow) await this.options.store.flushed()', replace: '' }],
   },
   {
     number: 2, off: 'a message is told to be accepted before its row is flushed',
@@ -34,6 +34,10 @@ export const rules: readonly Rule[] = [
   {
     number: 2, off: 'a retry is answered before it is flushed',
     patches: [{ file: 'accept/keys.ts', find: 'this.retryNow(id, items, admit)\n    await store.flushed()', replace: 'this.retryNow(id, items, admit)' }],
+  },
+  {
+    number: 2, off: 'the end of a deferred message is told before it is flushed',
+    patches: [{ file: 'delivery/deliveries.ts', find: 'if (deferred) await this.options.store.flushed().catch(() => undefined)\n', replace: '' }],
   },
   {
     number: 3, off: 'a call is not written before it leaves',
