@@ -9,6 +9,18 @@ import type { Gated } from '../send/context'
 import type { Gates } from './gates'
 import { blockOf, reasonOf, type Block } from './obstacles'
 
+/** The terms on which a delivery waits in its queue. */
+export interface Waiting {
+  /** Aborted when the caller disconnects. */
+  signal?: (() => AbortSignal) | undefined
+  /** How long the caller waits for the turn of its message, in milliseconds. */
+  patience?: number | undefined
+  /** An accepted delivery with no other way: it may enter a full queue. */
+  isAccepted?: boolean
+  /** Why the delivery is late. Late deliveries may leave together, in a digest. */
+  delay?: Delay | undefined
+}
+
 /** The deliveries to one target through one bot, in the order of acceptance. */
 export class Queue implements Gated {
   readonly name: string

@@ -2,45 +2,19 @@ import { RelayError } from '../../errors'
 import type { CauseId } from '../../message/causes'
 import type { Account, Closure } from '../../platform/port'
 import { every } from '../clock'
-import { toEntry, type Entry } from '../delivery/deliveries'
-import { digestOf, failRest, isOverdue, mayHaveArrived, type Delivery, type Results } from '../delivery/delivery'
-import type { Delay } from '../options'
-import { checkItems } from '../send/fit'
-import type { SendContext } from '../send/context'
-import { send, type SendEnd } from '../send/send'
+import type { Entry } from '../delivery/deliveries'
+import { digestOf, failRest, isOverdue, type Delivery } from '../delivery/delivery'
+import { send } from '../send/send'
 import { gather, joins } from './bundle'
-import { conclude, type Conclusion } from './conclude'
-import type { Gates } from './gates'
+import { Ends, type QueuesContext, type Removal } from './conclude'
 import { blockOf, refusalOf, restOf, type Obstacle } from './obstacles'
-import { backlogOf, isScheduled, Queue, queueOf, readQueue, stateOf, untilDue, waitingIn, type Backlog, type QueueState } from './queue'
-import { currentWay, hasNextWay, nextWay, tryWays } from './ways'
-
-/** The parts of the core that queues need. */
-export interface QueuesContext extends SendContext {
-  gates: Gates
-}
+import { backlogOf, isScheduled, Queue, queueOf, readQueue, stateOf, untilDue, waitingIn, type Backlog, type QueueState, type Waiting } from './queue'
+import { nextWay } from './ways'
 
 /** The parts of the core for work that enters deliveries into queues. */
 export interface EntryContext extends QueuesContext {
   queues: Queues
 }
-
-/** The terms on which a delivery waits in its queue. */
-export interface Waiting {
-  /** Aborted when the caller disconnects. */
-  signal?: (() => AbortSignal) | undefined
-  /** How long the caller waits for the turn of its message, in milliseconds. */
-  patience?: number | undefined
-  /** An accepted delivery with no other way: it may enter a full queue. */
-  isAccepted?: boolean
-  /** Why the delivery is late. Late deliveries may leave together, in a digest. */
-  delay?: Delay | undefined
-}
-
-/** Why a delivery is removed from its queue, and whether this ends it even where it has a further way. */
-interface Removal { error: RelayError, isFinal: boolean }
-
-type FallsApart = Extract<Conclusion, { kind: 'falls apart' }>
 
 /** The state of a queue at one moment: why it refuses callers, and the times of both clocks. */
 interface Moment { refusal: RelayError | undefined, now: number, wall: number }
@@ -74,9 +48,11 @@ export class Queues {
   private readonly queues = new Map<string, Queue>()
   private readonly endWatches: (() => void)[]
   private readonly working = new Set<Promise<void>>()
+  private readonly ends: Ends
 
   constructor(private readonly context: QueuesContext) {
     const { port, clock, gates } = context
+    this.ends = new Ends(context, this)
     // Pauses and holds from before a reload still count, show, and end.
     for (const at of gates.names().map(readQueue)) if (at) this.wake(this.queueAt(at, true))
     const unwatch = port.onHealth((bot, isOnline) => {
@@ -182,7 +158,7 @@ export class Queues {
    */
   drop(name: string, error: RelayError): number {
     const entries = this.queues.get(name)?.takeOut(() => true) ?? []
-    for (const entry of entries) this.remove(entry, { error, isFinal: true })
+    for (const entry of entries) this.ends.remove(entry, { error, isFinal: true })
     return entries.length
   }
 
@@ -296,7 +272,7 @@ export class Queues {
    *
    * @param refusal why the queue refuses callers
    */
-  private sift(queue: Queue, refusal = this.refusal(queue)): void {
+  sift(queue: Queue, refusal = this.refusal(queue)): void {
     const { entries } = queue
     if (entries.length === 0) return
     const { clock } = this.context
@@ -307,7 +283,7 @@ export class Queues {
     }))
     if (removals.size === 0) return
     queue.takeOut(entry => removals.has(entry))
-    for (const [entry, removal] of removals) this.remove(entry, removal)
+    for (const [entry, removal] of removals) this.ends.remove(entry, removal)
   }
 
   /** Why a delivery is to wait no longer. */
@@ -372,7 +348,7 @@ export class Queues {
         queue.delay ??= 'closed'
         if (gates.isAboutChat(queue.name)) void gates.ask(queue).then(() => queue.wake())
       }
-      return this.conclude(queue, entry, end)
+      return this.ends.conclude(queue, entry, end)
     } catch (thrown) {
       // The file cannot be read or written.
       const error = RelayError.from(thrown)
@@ -401,111 +377,6 @@ export class Queues {
     } catch (error) {
       for (const entry of members) if (entry !== head) queue.put(entry)
       throw error
-    }
-  }
-
-  /**
-   * Carries out what follows from the end of a send.
-   *
-   * @returns as `work`
-   * @throws RelayError if a digest cannot be removed: its members must not leave beside it
-   */
-  private conclude(queue: Queue, entry: Entry, end: SendEnd): readonly Entry[] {
-    const { deliveries, stop } = this.context
-    const { delivery } = entry
-    const members = deliveries.membersOf(delivery)
-    if (end.results.some(mayHaveArrived)) this.noteLeft(queue, [entry, ...members])
-    const conclusion = conclude(delivery, end, members.length > 0, stop.aborted)
-    switch (conclusion.kind) {
-      case 'waits':
-        this.noteUnsent(queue, end)
-        deliveries.postpone(entry, conclusion.results)
-        return [entry]
-      case 'falls apart':
-        if (!conclusion.isAlone) this.noteUnsent(queue, end)
-        return this.dissolve(delivery, members, conclusion)
-      case 'goes on':
-        this.finish(queue, entry, this.goOn(entry, conclusion.results))
-        return []
-      case 'ends':
-        this.finish(queue, entry, conclusion.results)
-        return []
-    }
-  }
-
-  /** Digest intervals begin, and a queue that has caught up is not late any more. */
-  private noteLeft(queue: Queue, left: readonly Entry[]): void {
-    const { gates, digest: { backlog } } = this.context
-    gates.digested(queue.name, left.map(({ delivery }) => delivery))
-    if (!queue.delay) return
-    const late = queue.entries.filter(({ since, delivery }) => since !== undefined && joins(delivery, queue.delay))
-    if (late.length <= backlog) queue.delay = undefined
-  }
-
-  /** A deferred delivery could not leave for now, and nobody behind it could. A caller at the head may try for itself. */
-  private noteUnsent(queue: Queue, { failure }: SendEnd): void {
-    if (!failure) return
-    const { causeId, outcome, limit } = failure.last
-    if (causeId === 'unreachable') this.context.gates.close(queue.name, { cause: causeId, until: null })
-    if (outcome === 'unsent' && !limit) this.sift(queue, failure.last.toRelayError())
-  }
-
-  /** @returns the members that go on waiting */
-  private dissolve(digest: Delivery, members: readonly Entry[], { isAlone, reason }: Pick<FallsApart, 'isAlone' | 'reason'>): readonly Entry[] {
-    this.context.deliveries.withdraw(toEntry(digest))
-    for (const entry of members) entry.isAlone = isAlone
-    if (!reason) return members
-    for (const entry of members) this.remove(entry, { error: reason, isFinal: false })
-    return []
-  }
-
-  /** @param results `undefined` if it went on to its next way */
-  private finish(queue: Queue, entry: Entry, results: Results | undefined): void {
-    const { claims, deliveries } = this.context
-    const { id } = entry.delivery
-    if (!results) return
-    deliveries.end(entry, results)
-    if (!deliveries.get(id)) claims.written(queue.name, id, results)
-  }
-
-  /** Ends a delivery that was removed from its queue, or has it go on to its next way. */
-  private remove(entry: Entry, { error, isFinal }: Removal): void {
-    const { delivery } = entry
-    // The caller starts to wait for the end only after it has entered.
-    queueMicrotask(() => {
-      const results = failRest(delivery, error)
-      const left = isFinal ? results : this.goOn(entry, results)
-      if (left) this.context.deliveries.end(entry, left, delivery.deferred || left !== results ? undefined : error)
-    })
-  }
-
-  /**
-   * Moves a delivery to the next way that accepts it.
-   *
-   * @param results the results of the present way
-   * @returns the results to end with if no way accepts it; the same `results` if there is no further way
-   */
-  private goOn(entry: Entry, results: Results): Results | undefined {
-    const { clock, deliveries, port } = this.context
-    const { delivery, until = Infinity, signal } = entry
-    const next = nextWay(delivery, results, clock.wall())
-    if (!next) return results
-    // Late deliveries leave together on the next way as well.
-    const delay: Delay | undefined = !delivery.deferred ? undefined : port.find(delivery.bot)?.isOnline ? 'closed' : 'offline'
-    deliveries.change(delivery, next)
-    try {
-      tryWays(delivery, clock, change => deliveries.change(delivery, change), () => {
-        const { deferred, flow: { route } } = delivery
-        const account = port.choose(currentWay(route) ?? {}, deferred)
-        checkItems(account, delivery, deliveries.itemsOf(entry))
-        deliveries.change(delivery, { bot: account.sid })
-        const waiting = { signal, delay, patience: until - clock.now(), isAccepted: deferred && !hasNextWay(route) }
-        this.demandRoom(delivery, waiting)
-        deliveries.note([entry])
-        this.enter(entry, waiting)
-      })
-    } catch (error) {
-      return failRest(delivery, RelayError.from(error))
     }
   }
 
