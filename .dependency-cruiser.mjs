@@ -10,7 +10,7 @@ const forDoors = ['relay', 'message', 'access', 'uploads', 'lib', 'errors']
 /** Each place in src/ (a folder, or a file) with the other places that its files may import. */
 const places = {
   // Wires the parts together, which nothing else does.
-  'index': ['usage', 'config', 'platform', 'relay', 'metrics', 'service', ...doors, ...forDoors],
+  'index': ['usage', 'config', 'platform', 'relay', 'metrics', 'service', 'incidents', ...doors, ...forDoors],
 
   // Every part reports what goes wrong by these codes, so that the file depends on none of the parts.
   'errors': [],
@@ -38,12 +38,16 @@ const places = {
   // Counts what relay and doors report. They do not know it: index.ts hands it to them as what they report to.
   'metrics': ['relay', 'lib'],
 
+  // Beside the doors: it sees what the relay accepts, and says what somebody has to hear.
+  'incidents': ['relay', 'platform', 'access', 'message', 'lib', 'errors'],
+
   ...Object.fromEntries(doors.map(door => [door, forDoors])),
+  'http': ['incidents', ...forDoors],
   // These are HTTP routes too, and share with http/ how a body is read and an answer is written.
   'hooks': ['http', ...forDoors],
   'onebot-api': ['http', ...forDoors],
   // The door of other plugins, which can add sources to hooks/.
-  'service': ['hooks', ...forDoors],
+  'service': ['hooks', 'incidents', ...forDoors],
 }
 
 /** The files of relay/, from the ground up: each may import those before it. */
@@ -117,7 +121,7 @@ export default {
     })),
 
     {
-      name: 'relay-knows-the-port-only',
+      name: 'only-the-port-is-known',
       comment: 'The relay works with any platform: index.ts hands it an implementation of the port.',
       severity: 'error',
       from: { path: within('relay') },

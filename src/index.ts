@@ -15,6 +15,7 @@ import { httpRoutes } from './http'
 import { MediaLinks } from './http/files'
 import { registerRoutes } from './http/routes'
 import { Sender } from './http/sender'
+import { Callback } from './incidents/callback'
 import { Incidents, type Hand } from './incidents/incidents'
 import { Roster } from './incidents/people'
 import { incidentDoor, Recorder } from './incidents/recorder'
@@ -38,12 +39,14 @@ import { startRelay } from './relay/start'
 import type { Store } from './relay/store/store'
 import { alertDoor, tellAll } from './relay/options'
 import { digestDoor } from './relay/queue/bundle'
-import { announceEnds, MessageRelay, pluginDoor } from './service'
+import { announceEnds, announceIncidents, MessageRelay, pluginDoor } from './service'
 import { scheduleSweeps, UploadStore } from './uploads/store'
 
 export { Config } from './config/schema'
 export type { RelayError } from './errors'
-export type { MessageRelay, RelayContent, RelayDelivery, RelayItem, RelaySendOptions, RelaySource } from './service'
+export type {
+  MessageRelay, RelayContent, RelayDelivery, RelayIncident, RelayIncidentEntry, RelayItem, RelaySendOptions, RelaySource,
+} from './service'
 
 export const name = 'message-relay'
 export const inject = ['server']
@@ -103,9 +106,16 @@ export function apply(ctx: Context, config: Config): void {
   const { access, fixedKeys, madeKeys, save } = startAccess(ctx, { apiKey, keys: settings.keys, targets: names, store, dataDir, logger })
   const payloads = new LastPayloads(store, settings.recordContent !== 'none')
   ctx.setInterval(() => payloads.tidy(), 1_000)
+  const { incidentCallbackUrl: incidentUrl, incidentCallbackSecret: incidentSecret } = settings
+  const callback = new Callback({
+    // Nothing is posted without the signature that its receiver expects.
+    url: incidentSecret === undefined ? '' : incidentUrl, secret: incidentSecret ?? '', timeout, stop: stop.signal,
+    clock: systemClock, http: () => httpOf(ctx), logger, ackOf: name => names.get(name)?.ack,
+    hearers: [announceIncidents(ctx, logger), ({ since }, { kind, at }) => metrics.happened(kind, at - since)],
+  })
   const incidents = new Incidents({
     clock: systemClock, relay, recorder, names, directory: roster, language, logger, retention: settings.recordRetention * day,
-    tell: () => Promise.resolve(true),
+    tell: (incident, entries) => callback.tell(incident, entries),
   })
   ctx.effect(() => incidents.start())
   const hand: Hand = submission => incidents.submit(submission)
@@ -119,8 +129,8 @@ export function apply(ctx: Context, config: Config): void {
   })
   registerRoutes(server, [
     ...httpRoutes({
-      relay, sender, names, roster, access, refusals, uploads, links, bots, isOnline: () => port.isOnline, readMetrics, limits, fixedKeys,
-      madeKeys,
+      relay, sender, names, roster, incidents, access, refusals, uploads, links, bots, isOnline: () => port.isOnline, readMetrics, limits,
+      fixedKeys, madeKeys,
     }, settings),
     ...hookRoutes({ access, sender, sources, templates, names, logger, limits, language, payloads }),
     ...oneBotRoutes({ sender, limits, relay }),

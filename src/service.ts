@@ -1,7 +1,9 @@
-import { h, Service, type Context, type Logger } from 'koishi'
+import { h, Service, type Context, type Events, type Logger } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { demand, RelayError } from './errors'
 import { keyIn, type Sources } from './hooks'
+import type { Hearer } from './incidents/callback'
+import type { Incident, TimelineEntry } from './incidents/incident'
 import type { Hand } from './incidents/incidents'
 import { safeName } from './lib/file-name'
 import type { InFlight } from './lib/async'
@@ -27,7 +29,40 @@ declare module 'koishi' {
     'message-relay/sent'(delivery: RelayDelivery): void
     /** A delivery of any caller has ended without arriving, or perhaps without arriving. After a retry it ends again. */
     'message-relay/failed'(delivery: RelayDelivery): void
+    /** Something happened to an incident: at least once each, as `entry` says. The incident is as it is by then. */
+    'message-relay/incident'(incident: RelayIncident, entry: RelayIncidentEntry): void
   }
+}
+
+/** A snapshot of an incident. Times are in milliseconds since the epoch. */
+export interface RelayIncident {
+  id: string
+  /** The name whose thread it is. */
+  name: string
+  state: 'open' | 'taken' | 'silenced' | 'resolved'
+  severity: 'critical' | 'warning' | 'info' | 'ok'
+  thread: string
+  title: string
+  /** Who has it. */
+  owner?: string
+  since: number
+  takenAt?: number
+  silencedUntil?: number
+  resolvedAt?: number
+  /** The number of its events. */
+  events: number
+}
+
+/** What happened to an incident. */
+export interface RelayIncidentEntry {
+  kind: 'opened' | 'event' | 'taken' | 'silenced' | 'woken' | 'released' | 'escalated' | 'reminded' | 'resolved'
+  at: number
+  /** Who did it; absent for the source of the messages, and for the relay. */
+  by?: string
+  /** The number of the step in the escalation, counted from 1. */
+  step?: number
+  /** Until when it is silent. */
+  until?: number
 }
 
 /** A snapshot of a message on its way to one chat. */
@@ -193,17 +228,39 @@ export class MessageRelay extends Service {
 
 /** @internal Emits events to other plugins when deliveries end. */
 export function announceEnds(ctx: Context, logger: Pick<Logger, 'warn'>): Pick<Observer, 'ended'> {
+  const emit = emitter(ctx, logger)
+  return { ended: delivery => emit(delivery.state === 'sent' ? 'message-relay/sent' : 'message-relay/failed', () => [view(delivery)]) }
+}
+
+/** @internal Emits what happens to incidents to other plugins. */
+export function announceIncidents(ctx: Context, logger: Pick<Logger, 'warn'>): Hearer {
+  const emit = emitter(ctx, logger)
+  return (incident, entry) => emit('message-relay/incident', () => [viewIncident(incident), viewEntry(entry)])
+}
+
+/** Emits events, whose data are made only if a plugin listens. */
+function emitter(ctx: Context, logger: Pick<Logger, 'warn'>) {
   // Read once, because access through the context is slow.
   const lifecycle = unwrap(ctx.root.lifecycle)
-  return {
-    ended(delivery) {
-      const event = delivery.state === 'sent' ? 'message-relay/sent' : 'message-relay/failed'
-      if (!lifecycle._hooks[event]?.length) return
-      lifecycle.parallel(event, view(delivery)).catch((error: unknown) => {
-        logger.warn('%s', `a plugin that listens to ${event} failed: ${describePlace(error)}`)
-      })
-    },
+  const listeners: Readonly<Partial<Record<string, readonly unknown[]>>> = lifecycle._hooks
+  return <Name extends 'message-relay/sent' | 'message-relay/failed' | 'message-relay/incident'>(event: Name, data: () => Parameters<Events[Name]>): void => {
+    if (!listeners[event]?.length) return
+    lifecycle.parallel(event, ...data()).catch((error: unknown) => {
+      logger.warn('%s', `a plugin that listens to ${event} failed: ${describePlace(error)}`)
+    })
   }
+}
+
+function viewIncident(incident: Incident): RelayIncident {
+  const { id, name, state, severity, thread, title, owner, since, takenAt, silencedUntil, resolvedAt, events } = incident
+  return {
+    id, name, state, severity, thread, title, ...owner && { owner: owner.name }, since, ...takenAt !== undefined && { takenAt },
+    ...silencedUntil !== undefined && { silencedUntil }, ...resolvedAt !== undefined && { resolvedAt }, events,
+  }
+}
+
+function viewEntry({ kind, at, by, step, until }: TimelineEntry): RelayIncidentEntry {
+  return { kind, at, ...by && { by: by.name }, ...step !== undefined && { step: step + 1 }, ...until !== undefined && { until } }
 }
 
 /** @param isList whether there are other chats: then an error of one is a result of its own, and does not throw */

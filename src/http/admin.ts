@@ -4,6 +4,7 @@ import type { MadeKey, MadeKeys } from '../access/made-keys'
 import type { Listed } from '../access/made'
 import type { MadeTargets } from '../access/made-targets'
 import { demand } from '../errors'
+import { toIso } from '../lib/time'
 import type { Ack, Named, Way, TargetNames } from '../message/model'
 import { writeMinutes } from '../message/quiet'
 import { reachOf, skippedWays, writeAddress } from '../message/target'
@@ -11,7 +12,6 @@ import type { Relay } from '../relay/relay'
 import { hasBody, readFields, readJson } from './body'
 import { adminLimits, changeRoute, madeRoutes } from './made'
 import { route, type Route } from './routes'
-import { toIso } from './views'
 
 /** The parts of the plugin that the routes need. */
 export interface AdminOptions {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { validate as isUuid } from 'uuid'
 import type { Caller } from '../access/caller'
 import { demand, RelayError } from '../errors'
-import { hour, minute } from '../lib/time'
+import { hour, minute, toIso } from '../lib/time'
 import { readValue } from '../lib/words'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
@@ -14,7 +14,7 @@ import type { Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
 import { route, type Exchange, type Route } from './routes'
-import { toIso, viewDelivery, type ShownState, type Waits } from './views'
+import { viewDelivery, type ShownState, type Waits } from './views'
 
 const maxLimit = 1000
 /** The query parameters that filter deliveries. */

@@ -12,6 +12,7 @@ import { contactsRoute } from './contacts'
 import { deliveryRoutes } from './deliveries'
 import { mediaRoute, uploadRoute, type MediaLinks } from './files'
 import { healthRoute, metricsRoute, readyRoute, statusRoute } from './monitoring'
+import { incidentRoutes, type IncidentParts } from './incidents'
 import { peopleRoutes } from './people'
 import { queueRoutes } from './queues'
 import type { Route } from './routes'
@@ -20,7 +21,7 @@ import type { Sender } from './sender'
 import { webhookRoute } from './webhook'
 
 /** What the routes of this folder are about. */
-export interface HttpParts extends Pick<AdminOptions, 'fixedKeys' | 'madeKeys'> {
+export interface HttpParts extends Pick<AdminOptions, 'fixedKeys' | 'madeKeys'>, Pick<IncidentParts, 'incidents'> {
   relay: Relay
   sender: Sender
   names: MadeTargets
@@ -45,7 +46,9 @@ interface HttpSettings {
 
 /** The routes of this folder. */
 export function httpRoutes(
-  { relay, sender, names, roster, access, refusals, uploads, links, bots, isOnline, readMetrics, limits, fixedKeys, madeKeys }: HttpParts,
+  {
+    relay, sender, names, roster, incidents, access, refusals, uploads, links, bots, isOnline, readMetrics, limits, fixedKeys, madeKeys,
+  }: HttpParts,
   { path, maxUploadSize, allowedExtensions }: HttpSettings,
 ): Route[] {
   const files = { maxFileSize: maxUploadSize, allowedExtensions: parseExtensions(allowedExtensions) }
@@ -60,6 +63,7 @@ export function httpRoutes(
     ...sendRoutes({ sender, uploads, names, limits: { text: limits, files } }),
     ...deliveryRoutes(relay, names, uploads, path),
     ...queueRoutes(relay),
+    ...incidentRoutes({ incidents, names, directory: roster }),
     contactsRoute(relay.inquiries),
     ...adminRoutes({ access, fixedKeys, madeKeys, targets: names, relay }),
     ...peopleRoutes(relay, roster),

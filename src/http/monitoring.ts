@@ -2,12 +2,13 @@ import type { Access } from '../access/access'
 import type { Refusals } from '../access/refusals'
 import type { Counts } from '../access/usage'
 import { RelayError } from '../errors'
+import { toIso } from '../lib/time'
 import { explain, type Reason } from '../message/causes'
 import type { Backlog } from '../relay/queue/queue'
 import type { Relay } from '../relay/relay'
 import { maySee } from './queues'
 import { route, type Route } from './routes'
-import { toIso, viewBlock } from './views'
+import { viewBlock } from './views'
 
 /** `GET /healthz`: tells anyone that the service runs. */
 export const healthRoute: Route = route('GET', '/healthz', 'anyone', () => ({ data: { health: 'ok' } }), { quiet: true })

@@ -1,11 +1,11 @@
 import type { Listed } from '../access/made'
 import type { Person, Roster } from '../incidents/people'
 import { onDuty, type Rota } from '../incidents/rota'
+import { toIso } from '../lib/time'
 import type { Relay } from '../relay/relay'
 import { readFields, readJson } from './body'
 import { adminLimits, changeRoute, madeRoutes } from './made'
 import { route, type Route } from './routes'
-import { toIso } from './views'
 
 /**
  * `GET /people` and `/rotas`, `PUT` and `DELETE` of those that are made while the relay runs, and `POST /rotas/<name>/swaps`: who can be

@@ -1,14 +1,10 @@
 // What deliveries, queues and times look like in the answers.
+import { toIso } from '../lib/time'
 import { writeTarget } from '../message/target'
 import { outcomeOf, threadDeedOf, type Delivery, type Results, type State } from '../relay/delivery/delivery'
 import type { Block } from '../relay/queue/obstacles'
 import type { QueueState, Wait } from '../relay/queue/queue'
 import type { Relay } from '../relay/relay'
-
-/** A time in milliseconds since the epoch as callers see it. */
-export function toIso(time: number): string {
-  return new Date(time).toISOString()
-}
 
 /** Tells why a delivery waits. */
 export type Waits = Pick<Relay, 'waitOf'>

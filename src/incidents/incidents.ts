@@ -49,7 +49,7 @@ export interface IncidentOptions {
   /** How long resolved incidents are kept, in milliseconds. */
   retention: number
   /** Tells the plugins of the bot and the operator's callback what happened. @returns whether they know, or nobody tries again */
-  tell: (incident: Incident, entries: readonly TimelineEntry[]) => Promise<boolean>
+  tell: (incident: Incident, entries: readonly TimelineEntry[]) => boolean
   logger: Pick<Logger, 'info' | 'warn'>
 }
 
@@ -57,7 +57,8 @@ export interface IncidentOptions {
 export class Incidents {
   /** When an incident whose step was refused is tried again, on the monotonic clock. */
   private readonly later = new Map<string, number>()
-  private readonly telling = new Set<string>()
+  /** The last incident of a stretch of untold ones, so that those that cannot be told do not keep others waiting. */
+  private toldUpTo = ''
   private isBusy = false
 
   constructor(private readonly options: IncidentOptions) {}
@@ -161,7 +162,7 @@ export class Incidents {
     this.isBusy = true
     try {
       const now = clock.wall()
-      for (const incident of findUntold(relay.store, stretch)) void this.tell(incident)
+      this.tell()
       for (const incident of findDue(relay.store, now, stretch)) {
         if ((this.later.get(incident.id) ?? 0) > clock.now()) continue
         this.later.delete(incident.id)
@@ -302,17 +303,12 @@ export class Incidents {
     })
   }
 
-  private async tell(incident: Incident): Promise<void> {
-    const { id, timeline, untold } = incident
-    if (this.telling.has(id)) return
-    this.telling.add(id)
-    try {
-      const isKnown = await this.options.tell(incident, timeline.slice(-untold))
-      if (isKnown) this.change(id, present => ({ ...present, untold: Math.max(0, present.untold - untold) }))
-    } catch (error) {
-      this.options.logger.warn('%s', `incident ${id}: what happened cannot be told: ${RelayError.from(error).logText}`)
-    } finally {
-      this.telling.delete(id)
+  private tell(): void {
+    const { relay, tell } = this.options
+    const found = findUntold(relay.store, this.toldUpTo, stretch)
+    this.toldUpTo = found[stretch - 1]?.id ?? ''
+    for (const incident of found) {
+      if (tell(incident, incident.timeline.slice(-incident.untold))) this.change(incident.id, present => ({ ...present, untold: 0 }))
     }
   }
 

@@ -53,8 +53,8 @@ export function listIncidents(reader: Reader, { states = [], names = [], since =
 }
 
 /** The incidents of which the operator's callback and the plugins of the bot have not heard everything. */
-export function findUntold(reader: Reader, limit: number): Incident[] {
-  return read(reader, 'untold > 0 LIMIT ?', limit)
+export function findUntold(reader: Reader, after: string, limit: number): Incident[] {
+  return read(reader, 'untold > 0 AND id > ? ORDER BY id LIMIT ?', after, limit)
 }
 
 /** How many incidents there are in each state. */

@@ -28,6 +28,11 @@ export function parseTime(written: string): number {
   return hasDay(date) ? Date.parse(`${date}T${time}${zulu ? 'Z' : sign.replace(' ', '+') + offset}`) : NaN
 }
 
+/** A time in milliseconds since the epoch as callers see it. */
+export function toIso(time: number): string {
+  return new Date(time).toISOString()
+}
+
 /** Whether a day exists: `Date` turns 30 February into 2 March. */
 function hasDay(date: string): boolean {
   const time = Date.parse(date)

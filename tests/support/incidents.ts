@@ -105,7 +105,7 @@ export class IncidentCore {
       clock: core.clock, relay: core.relay, recorder, names, directory, language: 'zh-CN', retention: 7 * 24 * 60 * minute,
       tell: (_: Incident, entries: readonly TimelineEntry[]) => {
         this.told.push(...entries.map(({ kind }) => kind))
-        return Promise.resolve(true)
+        return true
       },
       logger: { info: () => undefined, warn: (_: string, line: string) => void this.warnings.push(line) },
     })

@@ -55,7 +55,7 @@ export const migrations: readonly string[] = [`
   CREATE INDEX incidents_thread ON incidents (name, thread, since);
   CREATE INDEX incidents_since ON incidents (since);
   CREATE INDEX incidents_state ON incidents (state, since);
-  CREATE INDEX incidents_untold ON incidents (untold) WHERE untold > 0;
+  CREATE INDEX incidents_untold ON incidents (id) WHERE untold > 0;
   CREATE INDEX incidents_due ON incidents (due_at) WHERE due_at IS NOT NULL;
   CREATE TABLE incident_messages (chat TEXT NOT NULL, message TEXT NOT NULL, incident TEXT NOT NULL, PRIMARY KEY (chat, message, incident)) STRICT, WITHOUT ROWID;
   CREATE INDEX incident_messages_incident ON incident_messages (incident);
