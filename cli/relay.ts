@@ -17,6 +17,9 @@ const help = `Usage:
   relay status <delivery>                        show what became of it
   relay tail [target]                            follow the deliveries, each with the beginning of its message
   relay backup <file>                            save a copy of all that the relay has kept; it holds API keys
+  relay incidents [target]                       list what is not resolved, and who has it
+  relay take|release|resolve <incident>          say that somebody has it, has not, or that it is over
+  relay silence <incident> [time]                keep it quiet: for 2h, or until a date-time with an offset (default 1h)
 
   <to> is group:<id>, private:<id> or a name that the relay knows.
 
@@ -34,12 +37,16 @@ Of send:
       --wait <seconds>     let the relay keep it if it cannot leave yet, and wait this long for the result (0 to 600)
       --key <key>          idempotency key: the same message with it is sent once (default: a random one)
       --retry <seconds>    how long to repeat what can be repeated (default 60)
+Of take, silence, release and resolve:
+      --by <name>          who does it (default: the name of the key)
 
 Exit codes: 0 sent or accepted, 1 refused, 2 unsent, 3 unanswered (it may have arrived), 64 wrong usage, 77 key not allowed.
 `
 
-const commands = ['send', 'status', 'tail', 'backup']
-const commandList = 'the commands are send, status, tail and backup'
+/** What can be done about an incident. */
+const actions = ['take', 'silence', 'resolve', 'release']
+const commands = ['send', 'status', 'tail', 'backup', 'incidents', ...actions]
+const commandList = `the commands are ${commands.join(', ')}`
 /** How much of a message `tail` shows, in characters. */
 const shownLength = 60
 /** The polling interval of `tail`, in milliseconds. */
@@ -65,6 +72,7 @@ const sending = {
   key: { type: 'string' },
   retry: { type: 'string' },
 } as const
+const acting = { by: { type: 'string' } } as const
 
 function note(line: string): void {
   process.stderr.write(`relay: ${printable(line)}\n`)
@@ -75,7 +83,7 @@ function print(line: string): void {
 }
 
 async function run(): Promise<Outcome> {
-  const { values, positionals: [command, ...words] } = parseArgs({ options: { ...common, ...sending }, allowPositionals: true })
+  const { values, positionals: [command, ...words] } = parseArgs({ options: { ...common, ...sending, ...acting }, allowPositionals: true })
   if (values.help || values.version) {
     process.stdout.write(values.help ? help : `${version}\n`)
     return 'sent'
@@ -83,8 +91,9 @@ async function run(): Promise<Outcome> {
   if (command === undefined || !commands.includes(command)) throw new UsageError(`${whyUnknown(command)}see relay --help`)
   const foreign = Object.keys(sending).find(name => command !== 'send' && name in values)
   if (foreign !== undefined) throw new UsageError(`--${foreign} belongs to send`)
+  if (values.by !== undefined && !actions.includes(command)) throw new UsageError(`--by belongs to ${actions.join(', ')}`)
   const [first, second] = words
-  const most = command === 'send' ? 2 : 1
+  const most = command === 'send' || command === 'silence' ? 2 : 1
   if (words.length > most) throw new UsageError('too many words: put the text in quotes, and -f before each file')
   const server = (): Server => {
     const url = values.url ?? process.env.RELAY_URL
@@ -115,7 +124,16 @@ async function run(): Promise<Outcome> {
       if (!first) throw new UsageError('into which file? Write relay backup <file>')
       return await saveBackup(server(), first, values.json)
     }
-    default: return await follow(server(), first, values.json)
+    case 'tail': return await follow(server(), first, values.json)
+    case 'incidents': return await printIncidents(server(), first, values.json)
+    default: {
+      if (!first) throw new UsageError(`which incident? Write relay ${command} <incident>`)
+      const body = Buffer.from(JSON.stringify({ by: values.by, until: second }))
+      const path = `/incidents/${encodeURIComponent(first)}/${command}`
+      const { data } = await ask(server(), path, { method: 'POST', body: { type: 'application/json', length: body.length, chunks: () => [body] } })
+      print(values.json ? JSON.stringify(data) : describeIncident(data))
+      return 'sent'
+    }
   }
 }
 
@@ -190,8 +208,8 @@ function printResult(result: Result, key: string, json = false): Outcome {
 }
 
 /** @throws UsageError; another error if a later request may succeed */
-async function ask(server: Server, path: string, save?: Call['save']): Promise<Answer> {
-  const answer = await call(server, { method: 'GET', path, save })
+async function ask(server: Server, path: string, more: Partial<Call> = {}): Promise<Answer> {
+  const answer = await call(server, { method: 'GET', path, ...more })
   if (answer.status === 200) return answer
   const { outcome, msg } = judge(answer)
   throw outcome === 'usage' || outcome === 'denied' ? new UsageError(msg, outcome) : new Error(msg)
@@ -227,6 +245,19 @@ function describe(delivery: Fields): string {
   return [at, state, target, id, name, fieldsOf(held).reason ?? msg].filter(word => typeof word === 'string' && word !== '').join(' ')
 }
 
+async function printIncidents(server: Server, target: string | undefined, json = false): Promise<Outcome> {
+  const query = new URLSearchParams({ state: 'open,taken,silenced', ...target && { target } })
+  const { data } = await ask(server, `/incidents?${query.toString()}`)
+  if (json) print(JSON.stringify(data))
+  else for (const incident of listOf(data.incidents)) print(describeIncident(incident))
+  return 'sent'
+}
+
+function describeIncident({ id, state, severity, since, target, owner, title }: Fields): string {
+  const [first, second] = [state, severity].map(word => String(word).padEnd(8))
+  return [id, first, second, since, target, owner, title].filter(word => typeof word === 'string' && word !== '').join('  ')
+}
+
 /** Replaces a file by a backup, once that is complete. */
 async function saveBackup(server: Server, file: string, json = false): Promise<Outcome> {
   const unwritable = (error: unknown): UsageError => new UsageError(`cannot write ${file} (${codeOf(error)})`)
@@ -235,9 +266,11 @@ async function saveBackup(server: Server, file: string, json = false): Promise<O
     throw unwritable(error)
   })
   try {
-    await ask(server, '/backup', response => pipeline(response, handle.createWriteStream({ flush: true })).catch((error: unknown) => {
-      throw ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(codeOf(error)) ? unwritable(error) : error
-    }))
+    await ask(server, '/backup', {
+      save: response => pipeline(response, handle.createWriteStream({ flush: true })).catch((error: unknown) => {
+        throw ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(codeOf(error)) ? unwritable(error) : error
+      }),
+    })
     const { size } = await stat(temporary)
     await rename(temporary, file).catch((error: unknown) => {
       throw unwritable(error)
