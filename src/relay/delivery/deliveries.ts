@@ -249,7 +249,9 @@ export class Deliveries {
       if (rejection) throw rejection
       return delivery
     })
-    return limit === undefined ? end : await inTime(clock, end, limit, stop, ...gone ? [gone] : []) ?? present
+    if (limit === undefined) return end
+    // An end that is not told yet does not show.
+    return await inTime(clock, end, limit, stop, ...gone ? [gone] : []) ?? (isUnfinished(delivery.state) ? delivery : present)
   }
 
   /** Remembers an unanswered delivery for look-ups. */
