@@ -23,7 +23,8 @@ describe('the command line', { timeout: 120_000 }, () => {
   let file: string
   const folder = temporaryFolder()
 
-  const relay = useStored({ config: { keys, targets: { ops: `group:${group}`, both: [`group:${group}`, 'private:10001'] }, chatApiTimeout: 0.3, chatApiMaxRetries: 0 } })
+  const targets = { ops: `group:${group}`, both: [`group:${group}`, 'private:10001'], pager: { to: `group:${group}`, ack: { from: 'warning' } } }
+  const relay = useStored({ config: { keys, targets, chatApiTimeout: 0.3, chatApiMaxRetries: 0 } })
   before(async () => {
     file = await bundled('relay')
   })
@@ -357,6 +358,35 @@ describe('the command line', { timeout: 120_000 }, () => {
     assert.equal(unwritable.code, 64)
     assert.match(unwritable.stderr, /^relay: cannot write .*backup\.db \(ENOENT\)\n$/)
     assert.equal((await cli(['backup'])).code, 64)
+  })
+
+  test('lists incidents, and takes, silences, releases and resolves one', async () => {
+    for (const [thread, msg] of [['a', '磁盘已满\u0007'], ['b', 'the backup failed']]) await relay.post({ to: 'pager', msg, severity: 'critical', thread })
+    const listed = await cli(['incidents', 'pager'])
+    assert.deepEqual([listed.code, listed.stderr], [0, ''])
+    assert.match(listed.stdout, /^\w{5}  open {6}critical  \S+Z  pager  the backup failed\n\w{5}  open {6}critical  \S+Z  pager  磁盘已满 \n$/)
+    const id = listed.stdout.slice(0, 5)
+    const states: unknown[] = []
+    for (const args of [['take', id, '--by', '李雷'], ['take', id], ['silence', id, '2h'], ['release', id], ['release', id], ['resolve', id]]) {
+      const { code, stdout, stderr } = await cli(args)
+      assert.deepEqual([code, stderr], [0, ''])
+      states.push(stdout.replace(/ {2}\S+Z/, '').slice(7, -1))
+    }
+    const about = 'critical  pager'
+    assert.deepEqual(states, [
+      `taken     ${about}  李雷  the backup failed`, `taken     ${about}  李雷  the backup failed`, `silenced  ${about}  李雷  the backup failed`,
+      `taken     ${about}  李雷  the backup failed`, `open      ${about}  the backup failed`, `resolved  ${about}  the backup failed`,
+    ])
+    const { incidents } = JSON.parse((await cli(['incidents', '--json'])).stdout) as { incidents: { id: string }[] }
+    assert(incidents.length === 1 && incidents[0]?.id !== id)
+    for (const [args, code, problem] of [
+      [['take'], 64, 'which incident? Write relay take <incident>'], [['take', 'none/..'], 64, 'no such incident'], [['take', id, '2h'], 64, 'too many words'],
+      [['silence', id, 'long'], 64, 'until must be'], [['incidents', '--by', 'me'], 64, '--by belongs to take'], [['incidents', 'group:1'], 64, 'target must be'],
+    ] as const) {
+      const ended = await cli(args)
+      assert.deepEqual([ended.code, ended.stderr.startsWith(`relay: ${problem}`)], [code, true], ended.stderr)
+    }
+    assert.equal((await cli(['take', id], { RELAY_KEY: 'the-secret-of-narrow' })).code, 77)
   })
 
   test('tells its version and its help', () => {
