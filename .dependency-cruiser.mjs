@@ -10,7 +10,7 @@ const forDoors = ['relay', 'message', 'access', 'uploads', 'lib', 'errors']
 /** Each place in src/ (a folder, or a file) with the other places that its files may import. */
 const places = {
   // Wires the parts together, which nothing else does.
-  'index': ['usage', 'config', 'platform', 'relay', 'metrics', 'service', 'incidents', ...doors, ...forDoors],
+  'index': ['usage', 'config', 'platform', 'relay', 'metrics', 'service', 'incidents', 'beats', ...doors, ...forDoors],
 
   // Every part reports what goes wrong by these codes, so that the file depends on none of the parts.
   'errors': [],
@@ -48,6 +48,9 @@ const places = {
   'onebot-api': ['http', ...forDoors],
   // The door of other plugins, which can add sources to hooks/.
   'service': ['hooks', 'incidents', ...forDoors],
+
+  // Beside the doors: submits like a door, and has HTTP routes.
+  'beats': ['http', ...forDoors],
 }
 
 /** The files of relay/, from the ground up: each may import those before it. */

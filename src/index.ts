@@ -5,6 +5,7 @@ import { MadeTargets } from './access/made-targets'
 import { Refusals } from './access/refusals'
 import { startAccess } from './access/start'
 import { Alerts } from './alerts'
+import { beatDoor, beatRoutes, startBeats } from './beats'
 import { startCommands } from './commands'
 import { keyFileName, provideKey } from './config/api-key'
 import type { Config } from './config/schema'
@@ -52,7 +53,7 @@ export const name = 'message-relay'
 export const inject = ['server']
 
 /** The built-in doors. Other names of sources are further ones. */
-const doors = ['webhook', 'send', 'onebot', 'commands', pluginDoor, alertDoor, digestDoor, incidentDoor, ...hookDoors]
+const doors = ['webhook', 'send', 'onebot', 'commands', pluginDoor, alertDoor, digestDoor, incidentDoor, beatDoor, ...hookDoors]
 
 /** Wires the parts together. */
 export function apply(ctx: Context, config: Config): void {
@@ -74,7 +75,7 @@ export function apply(ctx: Context, config: Config): void {
   const isCalled = (word: string): boolean => roster.has(word)
   const { names: fixedNames, warnings: nameWarnings } = parseNames(settings.targets, word => roster.isFixed(word))
   for (const warning of nameWarnings) logger.warn('%s', warning)
-  const names = new MadeTargets({ fixed: fixedNames, store, logger }, isCalled)
+  const names = new MadeTargets({ fixed: fixedNames, store, logger, usersOf: name => beats.thatTell(name) }, isCalled)
 
   const language = settings.language || languageOf(ctx.i18n.fallback([]))
   // Read once, because access through the context is slow.
@@ -119,13 +120,14 @@ export function apply(ctx: Context, config: Config): void {
   })
   ctx.effect(() => incidents.start())
   const hand: Hand = submission => incidents.submit(submission)
+  const beats = startBeats(ctx, settings.beats, fixedNames, { store, submit: hand, names, language, logger })
   const sender = new Sender(relay, hand, settings.path, isCalled)
   const limits = { maxSize: settings.maxBodySize, advice: 'the setting maxBodySize allows no more; /upload and /send take larger files' }
   void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
   const refusals = new Refusals()
   const readMetrics = (): ReturnType<Metrics['read']> => metrics.read({
     bots, queues: () => relay.queues(), capacity: settings.chatQueueLimit, backlog: () => relay.backlog(), refusals: () => refusals.counts,
-    incidents: () => store().failure ? undefined : countIncidents(store()),
+    incidents: () => store().failure ? undefined : countIncidents(store()), beats: () => store().failure ? undefined : beats.counts(),
   })
   registerRoutes(server, [
     ...httpRoutes({
@@ -134,6 +136,7 @@ export function apply(ctx: Context, config: Config): void {
     }, settings),
     ...hookRoutes({ access, sender, sources, templates, names, logger, limits, language, payloads }),
     ...oneBotRoutes({ sender, limits, relay }),
+    ...beatRoutes(beats, names, relay, settings.path),
   ], {
     prefix: settings.path, access, ready: () => relay.active().catch(() => undefined), trustedProxies: settings.trustedProxies, inFlight,
     refusals, logger, observer: metrics, stop: stop.signal,

@@ -29,6 +29,8 @@ export interface BodyLimits {
   advice?: string
   /** How long the whole body may take to arrive, in milliseconds; a minute by default. */
   timeout?: number
+  /** Reads only the end of a body, of about so many bytes. */
+  tail?: number
 }
 
 /** After parsing a larger body, in bytes, the event loop gets a turn. */
@@ -174,7 +176,8 @@ function refuseEncoding({ headers }: IncomingMessage): void {
  * @throws RelayError `unsupported-type` if the body is compressed, `too-large`, `too-slow`, `stopping`, the reason of `stop`, or
  *   `bad-request` if the client disconnects in the middle
  */
-export async function readBody({ request, body, stop }: Received, { maxSize, advice, timeout = 60_000 }: BodyLimits): Promise<Buffer> {
+export async function readBody({ request, body, stop }: Received, limits: BodyLimits): Promise<Buffer> {
+  const { maxSize, advice, timeout = 60_000, tail = Infinity } = limits
   if (body) return body
   refuseEncoding(request)
   if (Number(request.headers['content-length'] ?? 0) > maxSize) throw tooLarge(maxSize, advice)
@@ -190,6 +193,7 @@ export async function readBody({ request, body, stop }: Received, { maxSize, adv
       collect = chunk => {
         size += chunk.length
         chunks.push(chunk)
+        while (chunks[0] && size - chunks[0].length >= tail) size -= chunks.shift()?.length ?? 0
         if (size > maxSize) reject(tooLarge(maxSize, advice))
       }
       // A complete request also emits `close`, after its last byte.

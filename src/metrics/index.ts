@@ -18,6 +18,8 @@ export interface Sources {
   refusals: () => ReadonlyMap<string, number>
   /** The number of incidents by state; `undefined` while the file cannot be read. */
   incidents: () => ReadonlyMap<string, number> | undefined
+  /** The number of beats by state; `undefined` while the file cannot be read. */
+  beats: () => ReadonlyMap<string, number> | undefined
 }
 
 const outcomes = ['sent', 'refused', 'unsent', 'unanswered', 'expired'] as const
@@ -25,6 +27,7 @@ const callOutcomes = ['sent', 'refused', 'suppressed', 'unsent', 'unanswered'] a
 const findings = ['found', 'local', 'absent', 'inconclusive', 'no-history', 'silent'] as const satisfies Finding['kind'][]
 const botStates = ['online', 'connecting', 'offline', 'restricted']
 const incidentStates = ['open', 'taken', 'silenced']
+const beatStates = ['new', 'up', 'started', 'down', 'paused']
 const reasons = ['unauthorized', 'forbidden', 'rate-limited']
 /** The places of ways whose series exist from the start. A name rarely has more ways. */
 const usualPlaces = ['1', '2', '3']
@@ -115,10 +118,12 @@ export class Metrics implements Partial<Observer> {
     for (const status of botStates) bots.set({ status }, states.filter(bot => bot.status === status).length)
     refusals.reset()
     for (const reason of reasons) refusals.inc({ reason }, sources.refusals().get(reason) ?? 0)
-    const counts = sources.incidents()
-    for (const state of incidentStates) {
-      if (counts) this.instruments.incidents.set({ state }, counts.get(state) ?? 0)
-      else this.instruments.incidents.remove({ state })
+    for (const [kind, known] of [['incidents', incidentStates], ['beats', beatStates]] as const) {
+      const counts = sources[kind]()
+      for (const state of known) {
+        if (counts) this.instruments[kind].set({ state }, counts.get(state) ?? 0)
+        else this.instruments[kind].remove({ state })
+      }
     }
     capacity.set(sources.capacity)
     const queues = sources.queues()

@@ -36,6 +36,7 @@ export function createInstruments() {
     resolveTime: histogram('incident_resolved_seconds', 'Time from the begin of an incident until it was resolved', incidentBuckets),
     steps: counter('incident_steps_total', 'Steps of escalations that were made'),
     incidents: gauge('incidents', 'Incidents that are not resolved, by state', 'state'),
+    beats: gauge('beats', 'Beats, by state', 'state'),
     requests: counter('http_requests_total', 'Answered HTTP requests, by route, method and status', 'route', 'method', 'status'),
     refusals: counter('refusals_total', 'Requests refused because of their key, by reason', 'reason'),
     uploads: counter('uploads_total', 'Uploaded files'),

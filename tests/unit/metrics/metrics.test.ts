@@ -7,7 +7,7 @@ import type { QueueState } from '../../../src/relay/queue/queue'
 
 const quiet: Sources = {
   bots: () => [], queues: () => [], capacity: 1000, backlog: () => undefined, refusals: () => new Map(),
-  incidents: () => new Map(),
+  incidents: () => new Map(), beats: () => new Map(),
 }
 
 function start(): { metrics: Metrics, read: (sources?: Partial<Sources>) => Promise<string> } {
