@@ -60,11 +60,13 @@ export class Recorder implements Pick<Observer, 'accepted' | 'recorded'> {
     // An event without a thread is one by itself.
     const next = isEvent && request.thread === undefined ? { ...request, thread: id } : request
     const reader = store()
-    const called = reader.failure ? [] : this.calledBy(reader, next, caller)
+    const isNew = !reader.failure && this.isNew(reader, next, caller)
+    const called = isNew ? this.calledBy(next) : []
     const incident = severity === 'ok' && !reader.failure ? this.incidentOf(reader, next, caller) : undefined
     this.note(next, caller)
     const line = !incident || incident.state === 'resolved' ? '' : writeEnd(incident, clock.wall(), policy?.lang ?? language)
-    const completed = { ...next, items: withLine(withMentions(next.items, called), line) }
+    const isUrgent = isEvent && isNew && severity === 'critical'
+    const completed = { ...next, items: withLine(withMentions(next.items, called), line), ...isUrgent && { urgent: true } }
     this.calls.set(completed, called)
     return completed
   }
@@ -108,16 +110,19 @@ export class Recorder implements Pick<Observer, 'accepted' | 'recorded'> {
     return policy && thread !== undefined ? findByThread(reader, policy.name, threadName(caller, thread)) : undefined
   }
 
-  /** Who is called by a request: by the first message of a thread to a chat, and by a worse one than the chat has heard of. */
-  private calledBy(reader: Reader, request: MessageRequest, caller: string | null): readonly Called[] {
-    const { names } = this.options
-    const { policy, severity = 'info', mention = policy && names.get(policy.name)?.mention, target, begunAt } = request
-    const words = mention?.[severity] ?? []
-    if (words.length === 0 || severity === 'ok') return []
+  /** Whether a request is the first message of its thread to a chat, or worse than what that chat has heard of. */
+  private isNew(reader: Reader, request: MessageRequest, caller: string | null): boolean {
+    const { severity = 'info', target, begunAt } = request
     const incident = this.incidentOf(reader, request, caller)
     const isAnew = incident?.state === 'resolved' && isNewStart(incident, begunAt)
     const heard = isAnew ? {} : incident?.heard ?? this.threads.get(keyOf(request, caller)) ?? {}
-    return isNews({ heard }, writeTarget(target), severity) ? this.whom(words, waysOf(request)) : []
+    return severity !== 'ok' && isNews({ heard }, writeTarget(target), severity)
+  }
+
+  private calledBy(request: MessageRequest): readonly Called[] {
+    const { policy, severity = 'info', mention = policy && this.options.names.get(policy.name)?.mention } = request
+    const words = mention?.[severity] ?? []
+    return words.length > 0 ? this.whom(words, waysOf(request)) : []
   }
 
   /** Who is called by these words, now, at a destination with these ways. */

@@ -60,6 +60,15 @@ export class IncidentCore {
     this.names.set(name, { addresses: [{ target: chat }], isList: false, policy: { name, durable: true, ...named.policy }, ...named })
   }
 
+  /** Kills the process, or cuts the power, which loses what was not flushed, and starts another after so many milliseconds. */
+  async down(isCut: boolean, ms: number): Promise<void> {
+    this.end()
+    this.core.storage.kill()
+    if (isCut) this.core.storage.folder.cut()
+    await this.core.run(ms)
+    await this.restart()
+  }
+
   /** Kills the process and starts another. */
   async restart(): Promise<void> {
     this.end()

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { chat } from '../../support/core'
 import { IncidentCore, other, person } from '../../support/incidents'
 import { hour, minute } from '../../../src/lib/time'
 
@@ -53,7 +54,7 @@ describe('an incident', () => {
     await world.pass(60)
     assert.equal(world.texts.length, 3)
     await world.event('db is up', { severity: 'ok' })
-    assert.equal(world.texts.at(-1), 'db is up\n持续 1 小时 2 分钟，李雷 处理')
+    assert.equal(world.texts.at(-1), 'db is up\n持续 1 小时 2 分钟，李雷处理')
   })
 
   it('counts in silence, and says at its end how many came', async () => {
@@ -164,5 +165,15 @@ describe('an incident', () => {
     await world.event('no severity', { severity: undefined })
     assert.deepEqual(world.all, [])
     assert.deepEqual(world.texts, ['a note', 'no severity'])
+  })
+
+  it('stops a step in the moment in which somebody takes it', async () => {
+    const world = await IncidentCore.ready({ escalate: [{ after: minute, mention: [] }] }, { addresses: [{ target: chat }, { target: { kind: 'group', id: '2' } }] })
+    await world.event('db is down')
+    world.core.storage.flushTakes = 400
+    await world.core.clock.runUntil('the first chat has the step', () => world.core.rows.some(({ door }) => door === 'incidents'), 2 * minute)
+    void world.incidents.act(world.only.id, 'take', person)
+    await world.pass(5)
+    assert.equal(world.core.rows.filter(({ summary }) => JSON.stringify(summary).includes('没有人认领')).length, 1)
   })
 })
