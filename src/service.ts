@@ -122,10 +122,12 @@ export interface RelaySource {
   /**
    * Reads the posted JSON or form. An exception is answered with 400.
    *
-   * @returns the event: the data for its template, its name for `?events=`, its thread and status; or the reason why it makes no message
+   * @returns the event: the data for its template, its name for `?events=`, its thread, status and severity; or the reason why it makes no
+   *   message
    */
   read: (payload: Readonly<Record<string, unknown>>, headers: Readonly<Record<string, string | string[] | undefined>>) =>
-    { name: string, view: Readonly<Record<string, unknown>>, thread?: string, status?: string } | { skipped: string }
+    { name: string, view: Readonly<Record<string, unknown>>, thread?: string, status?: string, severity?: RelaySendOptions['severity'] }
+    | { skipped: string }
   /** A Liquid template, or one per language. */
   template: string | Record<Language, string>
 }

@@ -4,7 +4,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../lib/shape'
 import { address, headerText, linked, line, object, objects, parsed, textOf } from './fields'
 import { withEmoji } from './markup'
-import { markOfColor, markOfPriority, markOfWord } from './marks'
+import type { Severity } from '../message/model'
+import { markOfColor, markOfWord, ratingOfPriority, severityIn, severityOfWord } from './marks'
 
 /** The fields with a link, and those with its name. */
 const links = [
@@ -83,19 +84,24 @@ function split(text: string, mark: ',' | ';'): string[] {
   return parts.map(part => part.trim())
 }
 
-/** The first field with a severity, and its mark, which is empty for an ordinary one. */
-export function severityOf(fields: JsonObject, headers: JsonObject): [name: string, mark: string] {
-  const tagged = tagsOf(fields.tags).map(markOfTag).join('')
-  if (tagged !== '') return ['tags', tagged]
-  for (const name of severities) {
-    const mark = markOfWord(fields[name])
-    if (mark !== undefined) return [name, mark]
-  }
-  const color = markOfColor(fields.color ?? fields.themecolor)
-  if (color !== '') return ['color', color]
+/** The first field with a severity, its mark, which is empty for an ordinary one, and the severity. */
+export function severityOf(fields: JsonObject, headers: JsonObject): [name: string, mark: string, severity: Severity | undefined] {
   // The scales of ntfy, Pushover and Gotify.
   const [high, highest] = 'topic' in fields || headers.priority !== '' ? [4, 5] as const : 'user' in fields ? [1, 2] as const : [8, 10] as const
-  return ['priority', markOfPriority(fields.priority, high, highest)]
+  const rating = ratingOfPriority(fields.priority, high, highest)
+  const tags = tagsOf(fields.tags)
+  const tagged = tags.map(markOfTag).join('')
+  if (tagged !== '') {
+    const severity = tags.flatMap(tag => severityOfWord(tag) ?? [])[0] ?? severityIn(tagged) ?? rating?.severity
+    return ['tags', tagged, severity !== 'ok' && rating?.severity === 'critical' ? 'critical' : severity]
+  }
+  for (const name of severities) {
+    const mark = markOfWord(fields[name])
+    if (mark !== undefined) return [name, mark, severityOfWord(fields[name])]
+  }
+  const color = markOfColor(fields.color ?? fields.themecolor)
+  if (color !== '') return ['color', color, severityIn(color)]
+  return ['priority', rating?.mark ?? '', rating?.severity]
 }
 
 /** The tags of ntfy that are no emoji: its apps list them below the message. */

@@ -10,7 +10,7 @@ import { languages, type Language } from '../lib/language'
 import { matchesGlob, readList } from '../lib/words'
 import { printable } from '../lib/log'
 import { parseDestinations } from '../message/target'
-import type { Content, Destinations, Item, TargetNames } from '../message/model'
+import type { Content, Destinations, Item, Severity, TargetNames } from '../message/model'
 import { isKeyField, pattern, readAddress, textsInPath, type HookAddress } from './address'
 import { hookCredentialsOf, keysInBody, parseHook } from './body'
 import { digestTemplate } from './digest'
@@ -20,7 +20,7 @@ import { renderPlainly, tidy } from './plain'
 import type { Sources } from './registry'
 import type { Asked } from './shapes'
 import { genericSource, ownSource } from './generic'
-import { started, type EventKey, type HookEvent, type HookRequest, type Reading, type Source } from './source'
+import { severityOf, started, type EventKey, type HookEvent, type HookRequest, type Reading, type Source } from './source'
 import { templateRoutes } from './template-routes'
 import { namePattern, nameRule, reasonOf, type Templates } from './templates'
 import { UnprovenBodies } from './unproven'
@@ -157,9 +157,11 @@ class Hooks {
     if (why !== undefined) return skip(why)
     const translations = new Map<Language, Content>()
     for (const lang of new Set(localized.map(each => each.lang))) {
-      const items = await this.render(exchange.id, source, reading, lang)
+      const { items, severity = severityOf(reading) } = await this.render(exchange.id, source, reading, lang)
       const mode = items.length === 1 ? 'single' : 'batch'
-      if (items.length > 0) translations.set(lang, { mode, items, longText: 'file', ...timing, ...threadOf(thread, source, reading) })
+      if (items.length === 0) continue
+      const event = { severity, begunAt: reading.begunAt, ...timing, ...threadOf(thread, source, reading) }
+      translations.set(lang, { mode, items, longText: 'file', ...event })
     }
     const [content] = translations.values()
     if (!content) return skip('its template gives no text')
@@ -200,16 +202,19 @@ class Hooks {
   }
 
   /** Renders the message of an event. If the template fails, the message is a plain list of the fields. */
-  private async render(id: string, source: Source, { view, format, line }: HookEvent, language: Language): Promise<Item[]> {
+  private async render(
+    id: string, source: Source, { view, format, line }: HookEvent, language: Language,
+  ): Promise<{ items: Item[], severity: Severity | undefined }> {
     const { templates, logger } = this.options
     const { name, like = name, template } = source
     const rendered = await templates.render(like, view, language, template?.(language)).catch((error: unknown) => {
       logger.warn('%s', printable(`${id} the template of ${JSON.stringify(name)} failed, so a plain text is sent: ${reasonOf(error)}`))
-      return { text: renderPlainly(view), pictures: [] }
+      return { text: renderPlainly(view), pictures: [], severity: undefined }
     })
     const text = tidy(format === undefined ? rendered.text : readerOf(format)(rendered.text))
     const pictures = rendered.pictures.map((link): Item => ({ type: 'image', link }))
-    return text === '' ? pictures : [{ type: 'text', text, ...line !== undefined && { line } }, ...pictures]
+    const items: Item[] = text === '' ? pictures : [{ type: 'text', text, ...line !== undefined && { line } }, ...pictures]
+    return { items, severity: rendered.severity }
   }
 }
 

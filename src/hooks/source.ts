@@ -3,6 +3,8 @@ import { isHmac } from '../lib/crypto'
 import type { Language } from '../lib/language'
 import type { JsonObject } from '../lib/shape'
 import { header } from './fields'
+import type { Severity } from '../message/model'
+import { severityOfWord } from './marks'
 import type { Markup } from './markup'
 import type { Shape } from './shapes'
 
@@ -33,6 +35,10 @@ export interface HookEvent {
   status?: string
   /** The thread that groups the event with later ones, such as a pull request. Unique within the source, at most 200 characters. */
   thread?: string
+  /** How bad it is; by default as the word in `status` says. */
+  severity?: Severity
+  /** When what is wrong began, as `Wishes.begunAt`. */
+  begunAt?: string
   /** What a digest shows of the event; by default its whole message. */
   line?: string
   /** The data for the template. */
@@ -43,6 +49,11 @@ export interface HookEvent {
 
 /** An event, or the reason why the payload makes no message. */
 export type Reading = HookEvent | { skipped: string }
+
+/** How bad an event is; `undefined` if it does not say. */
+export function severityOf({ severity, status }: HookEvent): Severity | undefined {
+  return severity ?? severityOfWord(status)
+}
 
 const lacks = { action: 'events without an action produce no message', state: 'events without a state produce no message' }
 

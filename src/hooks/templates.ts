@@ -7,12 +7,15 @@ import type { Language } from '../lib/language'
 import type { JsonObject } from '../lib/shape'
 import { writeWhole } from '../lib/whole-file'
 import { parseLink } from '../message/link'
-import type { Link } from '../message/model'
+import type { Link, Severity } from '../message/model'
+import { severityOfWord } from './marks'
 
 /** The output of a template. */
 export interface Rendered {
   text: string
   pictures: Link[]
+  /** What its tag `severity` says. */
+  severity: Severity | undefined
 }
 
 /** The limits of LiquidJS for a template. */
@@ -192,22 +195,32 @@ async function createEngine(pictureHosts: readonly string[]): Promise<Engine> {
   // Shared, because rendering is synchronous: only one template renders at a time.
   let pictures: Link[] = []
 
-  liquid.registerTag('picture', class extends Tag {
-    private readonly value: InstanceType<typeof Value>
+  let severity: Severity | undefined
 
-    constructor(...[token, remaining, engine]: ConstructorParameters<typeof Tag>) {
-      super(token, remaining, engine)
-      this.value = new Value(token.args, engine)
-    }
+  /** @param act is called with the value behind the name of the tag */
+  const registerTag = (name: string, act: (value: unknown, emitter: Emitter) => void): void => {
+    liquid.registerTag(name, class extends Tag {
+      private readonly value: InstanceType<typeof Value>
 
-    override* render(...[context, emitter]: Parameters<InstanceType<typeof Tag>['render']>): Generator<unknown, void, unknown> {
-      const value = yield this.value.value(context)
-      if (typeof value !== 'string') return
-      const link = pictureOf(value, hosts)
-      if (link && pictures.length < maxPictures) pictures.push(link)
-      // The tag writes the line break itself, so that a picture leaves no empty line.
-      else if (!value.startsWith('data:')) emitter.write(`${value}\n`)
-    }
+      constructor(...[token, remaining, engine]: ConstructorParameters<typeof Tag>) {
+        super(token, remaining, engine)
+        this.value = new Value(token.args, engine)
+      }
+
+      override* render(...[context, emitter]: Parameters<InstanceType<typeof Tag>['render']>): Generator<unknown, void, unknown> {
+        act(yield this.value.value(context), emitter)
+      }
+    })
+  }
+  registerTag('picture', (value, emitter) => {
+    if (typeof value !== 'string') return
+    const link = pictureOf(value, hosts)
+    if (link && pictures.length < maxPictures) pictures.push(link)
+    // The tag writes the line break itself, so that a picture leaves no empty line.
+    else if (!value.startsWith('data:')) emitter.write(`${value}\n`)
+  })
+  registerTag('severity', value => {
+    severity = severityOfWord(value) ?? severity
   })
   registerFilters(liquid)
   // LiquidJS counts neither captured and written text nor the texts in the lists that its filters get.
@@ -229,8 +242,9 @@ async function createEngine(pictureHosts: readonly string[]): Promise<Engine> {
     parse: text => liquid.parse(text),
     render(template, view) {
       pictures = []
+      severity = undefined
       const text = String(liquid.renderSync(template, view))
-      return { text: text.slice(0, maxOutput), pictures }
+      return { text: text.slice(0, maxOutput), pictures, severity }
     },
   }
 }

@@ -117,7 +117,7 @@ export function isNews({ heard }: Pick<Incident, 'heard'>, chat: string, severit
 
 /** Whether an event in the thread of a resolved incident is a new start, and not a late report of the old one. */
 export function isNewStart(incident: Incident, begunAt: string | undefined): boolean {
-  return begunAt === undefined || begunAt !== incident.begunAt
+  return begunAt === undefined || incident.begunAt === undefined || begunAt > incident.begunAt
 }
 
 /** A further event. In other chats than the first, it is the one that was counted there. */

@@ -169,7 +169,10 @@ export interface Wishes {
   /** `reply` by default. */
   threadMode?: ThreadMode
   threadPhase?: ThreadPhase
-  /** When what is wrong began, in the words of its source: another value in the same thread means that it began anew. */
+  /**
+   * When what is wrong began: in the same thread, a later one in alphabetical order means that it began anew, and an empty one that it
+   * goes on. Absent if the source does not say.
+   */
   begunAt?: string
 }
 

@@ -3,8 +3,10 @@ import { RelayError } from '../../errors'
 import { hash, isHmac } from '../../lib/crypto'
 import type { JsonObject } from '../../lib/shape'
 import { isRecent } from '../../lib/webhook-signature'
+import { severities, type Severity } from '../../message/model'
 import { address, count, cut, date, header, joinLines, labelled, line, object, objects, textOf } from '../fields'
 import { excerpt, fromRobotMarkdown } from '../markup'
+import { severityOfWord } from '../marks'
 import type { EventKey, HookEvent, HookRequest, Source } from '../source'
 
 /** The most alerts that a message lists. */
@@ -102,11 +104,19 @@ function readAlerts(payload: JsonObject, sender: string, pages: readonly string[
     link: [...all.length === 1 ? pages.map(page => first?.[page]) : [], payload.externalURL].map(pageOf).find(page => page !== '') ?? '',
   }
   const { groupKey } = payload
+  const starts = firing.map(alert => date(alert.startsAt)).sort()
   const summaries = new Set(named.map(alert => labelled(name === '' ? nameOf(alert) : '', textsOf(alert)[0] ?? '')).filter(text => text !== ''))
   return {
-    name: 'alert', status, ...typeof groupKey === 'string' && groupKey !== '' && { thread: hash(groupKey) },
+    name: 'alert', status, ...status === 'firing' && { severity: worstOf(firing), begunAt: starts.at(-1) ?? '' },
+    ...typeof groupKey === 'string' && groupKey !== '' && { thread: hash(groupKey) },
     line: withMark(status, labelled(name, [...summaries].join('; '))), view,
   }
+}
+
+/** The worst label `severity` of alerts that fire; a `warning` unless it is a known word. */
+function worstOf(alerts: readonly JsonObject[]): Severity {
+  const found = new Set(alerts.map(({ labels }) => severityOfWord(object(labels).severity) ?? 'warning'))
+  return severities.find(severity => severity !== 'ok' && found.has(severity)) ?? 'warning'
 }
 
 function withMark(status: unknown, text: string): string {

@@ -2,7 +2,7 @@ import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { address, date, joinLines, labelled, line, linked, object, objects, textOf } from '../fields'
 import { fromDiscord, readerOf, type Reader } from '../markup'
-import { markOfColor, unlessMarked } from '../marks'
+import { markOfColor, severityIn, unlessMarked } from '../marks'
 import { discordShape } from '../shapes'
 import type { Source } from '../source'
 
@@ -24,12 +24,13 @@ export const discord: Source = {
     if ([text, components].every(each => each === '') && embeds.length === 0 && pictures.length === 0) {
       throw new RelayError('bad-request', 'there is neither content nor an embed or a component with text')
     }
-    return { name: 'message', view: { sender: line(payload.username), text, embeds, components, pictures } }
+    const severity = severityIn(text, ...embeds.map(each => each.mark + (each.title || each.text)), components)
+    return { name: 'message', ...severity && { severity }, view: { sender: line(payload.username), text, embeds, components, pictures } }
   },
 }
 
 /** @param said the text above it */
-function readEmbed(embed: JsonObject, read: Reader, said: string): JsonObject {
+function readEmbed(embed: JsonObject, read: Reader, said: string): Readonly<Record<'mark' | 'author' | 'title' | 'text' | 'link' | 'footer' | 'time' | 'picture', string>> {
   const { description, url, timestamp, footer, fields, image, color } = embed
   const author = textOf(object(embed.author).name)
   const title = read(embed.title)

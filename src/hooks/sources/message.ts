@@ -4,7 +4,7 @@ import { cardFields, cardsOf } from '../cards'
 import { isSwitch, markupOf } from '../declared'
 import { joinLines, line, objects, pictureOf, textOf } from '../fields'
 import { readerOf } from '../markup'
-import { unlessMarked } from '../marks'
+import { severityIn, unlessMarked } from '../marks'
 import { renderPlainly } from '../plain'
 import { fieldsOfHeaders, linksOf, objectOf, othersOf, severityOf, wordsOf } from '../push'
 import { messageShape, pushShape } from '../shapes'
@@ -73,12 +73,12 @@ export function readMessage(request: HookRequest, given?: string): HookEvent {
   const cards = cardsOf(fields)
   // Teams needs a summary for its notifications, which the card has, too.
   const title = cards.includes(heading) ? '' : heading
-  const [said, field] = described === '' ? take(texts) : [described, markdown]
+  const [said, place] = described === '' ? take(texts) : [described, markdown]
   // With a text in Markdown or HTML, Bark and Matrix have a plain one as well.
-  if (field === 'markdown' || field === 'formatted_body') used.add('body')
+  if (place === 'markdown' || place === 'formatted_body') used.add('body')
   // The body of a request to ntfy with a message in a header is an attachment.
   const whole = joinLines(own.message === said ? '' : textOf(own.message), said)
-  const text = joinLines(readerOf(markupOf(request, fields, field))(whole), cards)
+  const text = joinLines(readerOf(markupOf(request, fields, place))(whole), cards)
   if (cards !== '') for (const name of [...cardFields, 'fallbacktext', 'summary', 'themecolor', 'type', '@type', '@context']) used.add(name)
   const [subtitle] = take(['subtitle'])
   const attachments = objects(payload.attachments).map(readAttachment).filter(({ name, picture }) => joinLines(name, picture) !== '')
@@ -89,16 +89,17 @@ export function readMessage(request: HookRequest, given?: string): HookEvent {
     return { name: 'message', view: { mark: '', title, subtitle, text, fields: list, links: [], attachments } }
   }
   if (about !== '' && title === about) for (const name of ['involvedobject', 'regarding', 'reason']) used.add(name)
-  const [severity, found] = severityOf(given === undefined ? fields : { severity: given }, own)
+  const [field, found, severity = severityIn(title, text)] = severityOf(given === undefined ? fields : { severity: given }, own)
   const mark = unlessMarked(found, title, subtitle, text)
-  if (mark === found) used.add(severity)
+  if (mark === found) used.add(field)
   // Beside its type, Apprise has the version of its payload. In a query, `user` belongs to a password.
-  if (severity === 'type') used.add('version')
+  if (field === 'type') used.add('version')
   if (query.has('user')) used.add('user')
   const links = linksOf(fields)
   for (const [name] of links) used.add(name)
   return {
     name: 'message',
+    ...severity && { severity },
     view: {
       mark, title, subtitle, text,
       fields: renderPlainly({ ...othersOf(payload, used, joinLines(title, text)), tags: wordsOf(fields.tags) }, maxOthers),

@@ -4,7 +4,7 @@ import { parsePairs } from '../../lib/bytes'
 import { isObject, type JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, line, linked, object, objects, parsed, pictureOf, pieceOf, textOf } from '../fields'
 import { fromMarkdown, fromRobotMarkdown, readerOf, withLinks, type Markup } from '../markup'
-import { markOfColor, unlessMarked } from '../marks'
+import { markOfColor, severityIn, unlessMarked } from '../marks'
 import { errcodeShape, feishuShape, type Shape } from '../shapes'
 import type { Source } from '../source'
 
@@ -37,7 +37,8 @@ function robot(
       if (Object.values(view).every(each => each === '')) {
         throw new RelayError('bad-request', `${field} must be one of ${[...readers.keys()].join(', ')}, with its content`)
       }
-      return { name: 'message', view }
+      const severity = severityIn(view.title, view.text)
+      return { name: 'message', ...severity && { severity }, view }
     },
   }
 }

@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../../lib/shape'
 import { keyIn, signedIn, skip, type EventKey, type HookEvent, type Reading, type Source } from '../source'
 import { address, demandObject, firstOf, header, line, object } from '../fields'
 import { excerpt } from '../markup'
+import { severityOfWord } from '../marks'
 
 /** The data for the template. Every field is present; one that does not apply to the event is empty. */
 const emptyView = {
@@ -52,7 +53,11 @@ export const sentry: Source = {
     const action = line(payload.action)
     const { status, thread, ...fields } = reader(demandObject(payload, 'data', 'Sentry'), action, payload) ?? {}
     if (fields.title === undefined) return skip('action', action)
-    return { name: event, ...status && { status }, ...thread && { thread }, view: { ...emptyView, event, action, ...fields } }
+    const severity = status === 'resolved' ? undefined : severityOfWord(fields.level) ?? severityOfWord(action)
+    return {
+      name: event, ...status && { status }, ...thread && { thread }, ...severity && { severity },
+      view: { ...emptyView, event, action, ...fields },
+    }
   },
 
   keyOf: request => idOf(request) ?? legacyKeyOf(request.payload),
@@ -97,11 +102,13 @@ function readLegacy(payload: JsonObject): HookEvent {
     throw new RelayError('bad-request', 'this is not a Sentry event: the header Sentry-Hook-Resource is missing')
   }
   const title = line(event.title, 200) || line(message, 200)
+  const severity = severityOfWord(level)
   const { thread, ...fields } = eventOf({ ...event, title, culprit, level, web_url: url, issue_id: id })
   return {
     name: 'event_alert',
     status: 'firing',
     ...thread && { thread },
+    ...severity && { severity },
     view: { ...emptyView, event: 'event_alert', action: 'triggered', ...fields, project: firstOf(name, project), rule: rulesOf(rules).join(', ') },
   }
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../lib/shape'
 import { address, inOneLine, joinLines, labelled, linked, object, objects, pieceOf, textOf } from '../fields'
 import { readCard } from '../cards'
 import { fromMarkdown, fromSlack, readerOf, withEmoji, type Reader } from '../markup'
-import { markOfColor, unlessMarked } from '../marks'
+import { markOfColor, severityIn, unlessMarked } from '../marks'
 import { slackShape } from '../shapes'
 import type { Source } from '../source'
 
@@ -22,7 +22,8 @@ export const slack: Source = {
     const attachments = objects(payload.attachments).map(attachment => readAttachment(attachment, read, text))
     const pictures = blocks.flatMap(pictureOf)
     if (text === '' && pictures.length === 0 && attachments.every(isEmpty)) throw new RelayError('bad-request', 'there is no text')
-    return { name: 'message', view: { text, attachments, pictures } }
+    const severity = severityIn(text, ...attachments.map(each => each.mark + each.pretext + each.text))
+    return { name: 'message', ...severity && { severity }, view: { text, attachments, pictures } }
   },
 }
 

@@ -26,6 +26,8 @@ export const uptimeKuma: Source = {
       name: state === undefined ? 'message' : 'heartbeat',
       ...state !== undefined && { status: state },
       ...id !== '' && { thread: `monitor ${id}` },
+      // A reminder of a monitor that is still down is no new start.
+      ...state === 'down' && { begunAt: heartbeat.important === false ? '' : timeOf(heartbeat.time) },
       view: {
         state: state ?? '',
         text,

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { objects } from '../../../src/hooks/fields'
-import type { HookRequest, Source } from '../../../src/hooks/source'
+import { severityOf, type HookRequest, type Source } from '../../../src/hooks/source'
 import { sources } from '../../../src/hooks/sources'
 import { github } from '../../../src/hooks/sources/github'
 import { assertReadable, assertSnapshot, isEvent, languages, readFixtures, render, renderStrictly, requestOf } from './support'
@@ -54,6 +54,14 @@ test('the examples of GitHub are all understood, and their texts can be read', a
     }
   }
   assertSnapshot('github', [...texts])
+})
+
+test('how bad what they post is, and when it began', () => {
+  assertSnapshot('severities', sources.map(source => readFixtures(source.name).flatMap(({ name, request }) => {
+    const reading = source.read(request)
+    const severity = isEvent(reading) && severityOf(reading)
+    return severity ? [`${source.name} ${name}: ${severity} ${isEvent(reading) ? reading.begunAt ?? '' : ''}`.trim()] : []
+  }).join('\n')).filter(each => each !== ''))
 })
 
 describe('what says nothing', () => {

@@ -30,7 +30,7 @@ export async function render(source: Source, view: JsonObject, lang: Language): 
 export async function renderStrictly(source: Source, view: JsonObject, lang: Language): Promise<void> {
   const liquid = new Liquid({ strictFilters: true, strictVariables: true, ownPropertyOnly: true })
   liquid.registerFilter('time', (value: unknown) => value)
-  liquid.registerTag('picture', { parse: () => undefined, render: () => undefined })
+  for (const tag of ['picture', 'severity']) liquid.registerTag(tag, { parse: () => undefined, render: () => undefined })
   const { template = '' } = await templates.find(source.name) ?? {}
   assert.notEqual(template, '')
   liquid.parseAndRenderSync(template, { ...view, lang })

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { cardsOf } from '../../../src/hooks/cards'
 import { address, count, date, firstLine, inOneLine, joinLines, labelled, line, linked, objects, parsed, pictureOf, textOf } from '../../../src/hooks/fields'
 import { excerpt, fromDiscord, fromMarkdown, fromRobotMarkdown, fromSlack, readerOf } from '../../../src/hooks/markup'
-import { markOfColor, markOfPriority, unlessMarked } from '../../../src/hooks/marks'
+import { markOfColor, ratingOfPriority, severityIn, severityOfWord, unlessMarked } from '../../../src/hooks/marks'
 import { renderPlainly, tidy } from '../../../src/hooks/plain'
 
 process.env.TZ = 'Asia/Shanghai'
@@ -183,7 +183,11 @@ test('a mark tells what is said only by a colour, a tag or a priority', () => {
     ['#ffc441', '⚠️'], [0xFE_E7_5C, '⚠️'], [0x58_65_F2, ''], ['#2788CE', ''], [0, ''], ['#439FE0', ''], [7_105_644, ''], ['blue', ''], [null, ''], [{}, ''], [-1, ''],
   ]
   for (const [color, mark] of colors) assert.equal(markOfColor(color), mark, String(color))
-  assert.deepEqual(['5', 4, 'max', 'high', 'default', '', {}].map(each => markOfPriority(each, 4, 5)), ['🔥', '⚠️', '🔥', '⚠️', '', '', ''])
+  const ratings = ['5', 4, 'max', 'high', 'default', 3, '', {}].map(each => Object.values(ratingOfPriority(each, 4, 5) ?? {}).join(' '))
+  assert.deepEqual(ratings, ['🔥 critical', '⚠️ warning', '🔥 critical', '⚠️ warning', ' info', ' info', '', ''])
+  assert.deepEqual(['Critical', 'error', 'timeSensitive', 'OK', 'passive', 'soon'].map(severityOfWord), ['critical', 'warning', 'warning', 'ok', 'info', undefined])
+  assert.deepEqual(['[🔴 Down]', 'a\n✅', '✅ then 🔥', '🚨'].map(text => severityIn(text)), ['warning', undefined, 'ok', 'critical'])
+  assert.equal(severityIn('', 'plain', '⚠️ b'), 'warning')
   assert.deepEqual([unlessMarked('❌', 'down'), unlessMarked('❌', 'a', '🔴 down'), unlessMarked('❌', 'Acme™ 1')], ['❌', '', '❌'])
 })
 
