@@ -260,9 +260,9 @@ function judgePatience(run: Run, account: Account): string[] {
   // A call during which the account was logged out is open, whatever is answered later: its caller waits for it.
   const isLong = ({ outcome, fault, leftAt }: Call): boolean => outcome === 'limited' && leftAt === undefined && (fault?.limit?.after ?? 0) > longestLimit
   const { answeredAt = Infinity } = calls.find(isLong) ?? {}
-  // A message that another plugin held long enough gets its call nevertheless.
-  const later = calls.filter(({ begunAt, fault }) => begunAt > answeredAt && fault?.heldFor === undefined)
-  return later.length > 0 ? [`request ${account.request.name} was called for again after a long limit`] : []
+  // A message that another plugin held until the limit was over gets its call nevertheless, and so do the parts of its batch behind it.
+  const next = calls.find(({ begunAt }) => begunAt > answeredAt)
+  return next && next.fault?.heldFor === undefined ? [`request ${account.request.name} was called for again after a long limit`] : []
 }
 
 /** An account is restricted only after three lost calls to two chats, without a success between them. */
