@@ -76,8 +76,9 @@ export interface TrafficReport {
 
 /** How long a relay may take until it has sent or found what was under way, in milliseconds. */
 const patience = 60_000
-/** How many images are opened in each round. */
+/** How many images are opened in each round, and how many messages are acknowledged between two at least, however slow the machine is. */
 const perRound = 5
+const leastBetween = 3
 
 /**
  * Cuts the power of a relay that sends messages, again and again. Each image is opened by a new relay, which has to know all deliveries
@@ -171,7 +172,7 @@ class Round {
   }
 
   private take(disk: Disk): void {
-    if (this.isCut()) return
+    if (this.isCut() || this.acknowledged.length < leastBetween * (this.taken.length + 1)) return
     this.taken.push({ image: disk.cut(this.random), acknowledged: [...this.acknowledged] })
     // Nothing that the dead relay still sends reaches the platform.
     if (this.isCut()) this.simulator.fault({ fault: { kind: 'silent' }, action: /./, times: Infinity })
