@@ -1,5 +1,5 @@
 import type {} from '@koishijs/loader'
-import type { Context } from 'koishi'
+import type { Context, Session } from 'koishi'
 import { join, resolve } from 'node:path'
 import { MadeTargets } from './access/made-targets'
 import { Refusals } from './access/refusals'
@@ -17,6 +17,7 @@ import { MediaLinks } from './http/files'
 import { registerRoutes } from './http/routes'
 import { Sender } from './http/sender'
 import { Callback } from './incidents/callback'
+import { startChat } from './incidents/chat'
 import { Incidents, type Hand } from './incidents/incidents'
 import { Roster } from './incidents/people'
 import { incidentDoor, Recorder } from './incidents/recorder'
@@ -156,7 +157,10 @@ export function apply(ctx: Context, config: Config): void {
     stop: stop.signal,
   })
   const incoming = platforms.flatMap(platform => platform.incoming ?? [])
-  startCommands(ctx, settings, { relay, readIncoming: session => new Incoming(session, incoming), inFlight, logger, timeout })
+  const readIncoming = (session: Session): Incoming => new Incoming(session, incoming)
+  startChat(ctx, { incidents, directory: roster, relay, readIncoming, logger })
+  // Of the middlewares that are put first, the later one comes first.
+  startCommands(ctx, settings, { relay, readIncoming, inFlight, logger, timeout })
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
   ctx.plugin(MessageRelay, { relay, hand, names, isCalled, sources, inFlight })

@@ -8,10 +8,10 @@ import { unwrap } from '../lib/koishi'
 import { Limiter, OverloadError } from './limiter'
 import { describePlace, printable } from '../lib/log'
 import type { JsonObject } from '../lib/shape'
+import { Hearings, identitiesOf } from '../message/hearings'
 import type { BotSelector, Reply, Target } from '../message/model'
 import { foundInstead, parseReply, replyFields } from '../message/parse'
 import { writeTarget } from '../message/target'
-import { Hearings, identitiesOf } from '../platform/hearings'
 import { resultOf } from '../relay/delivery/delivery'
 import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, type CommandPost, postCommand } from './callback'
@@ -214,7 +214,7 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
     return true
   }
 
-  const hearings = new Hearings(ctx)
+  const hearings = new Hearings(() => ctx.bots)
 
   /** Starts handling a command. @returns whether there was a reply; `undefined` for a message that is not a command */
   const hear = (session: Session): Promise<boolean> | undefined => {

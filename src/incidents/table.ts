@@ -36,9 +36,9 @@ export function findByMessage(reader: Reader, chat: string, message: string): In
   return read(reader, 'id IN (SELECT incident FROM incident_messages WHERE chat = ? AND message = ?) ORDER BY since', chat, message)
 }
 
-/** The unresolved incidents of a chat. @param chat as for `findByMessage` */
+/** Up to two unresolved incidents of a chat: enough to know the only one. @param chat as for `findByMessage` */
 export function findByChat(reader: Reader, chat: string): Incident[] {
-  return read(reader, 'state != \'resolved\' AND id IN (SELECT incident FROM incident_messages WHERE chat = ?) ORDER BY since', chat)
+  return read(reader, 'state != \'resolved\' AND id IN (SELECT incident FROM incident_messages WHERE chat = ?) ORDER BY since LIMIT 2', chat)
 }
 
 /** The incidents with something to do, the longest due first. */

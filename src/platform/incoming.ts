@@ -89,7 +89,7 @@ export class Incoming {
     const [{ nick }, { nick: ownNick, name }] = [fieldsOf(member), fieldsOf(user)]
     const origin = {
       bot: { platform, selfId }, userId, messageId, sequence: this.support.sequenceOf?.(this.session) ?? '',
-      name: toText(nick || ownNick || name), time: typeof timestamp === 'number' ? timestamp : Date.now(),
+      name: toText(nick || ownNick || name).replace(unprintable, '').trim(), time: typeof timestamp === 'number' ? timestamp : Date.now(),
     }
     const target = this.support.targetOf?.(this.session)
     if (target) return { ...origin, target }
@@ -137,6 +137,8 @@ const texts = new Map<unknown, (attrs: JsonObject) => string>([
 
 /** No member nests deeper on purpose, and a hostile message must not exhaust the stack. */
 const maxDepth = 64
+/** Characters that would break the line that a name is in, or turn the direction of writing. */
+const unprintable = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 /** Marks both ends of a paragraph. */
 const border = '\0'
 

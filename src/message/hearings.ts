@@ -1,7 +1,6 @@
-import type { Context } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { hash } from '../lib/crypto'
-import type { Source } from './incoming'
+import type { BotSelector, Target } from './model'
 
 /** How long the first account that received a message is remembered, in milliseconds, and for how many messages. */
 const hearerCache = { ttl: 10_000, max: 1_000 }
@@ -9,7 +8,7 @@ const hearerCache = { ttl: 10_000, max: 1_000 }
 const identityCache = { ttl: 3_600_000, max: 10_000 }
 
 /** The sender of a message, the chat, and its IDs. */
-type Origin = Pick<Source, 'bot' | 'userId' | 'target' | 'messageId' | 'sequence'>
+interface Origin { bot: BotSelector, userId: string, target: Target, messageId: string, sequence?: string }
 
 /** Tells the first report of a message by members from what is no news. */
 export class Hearings {
@@ -17,14 +16,15 @@ export class Hearings {
   private readonly hearers = new LRUCache<string, string>(hearerCache)
   private readonly known = new LRUCache<string, true>(identityCache)
 
-  constructor(private readonly ctx: Context) {}
+  /** @param bots those of this Koishi */
+  constructor(private readonly bots: () => readonly BotSelector[]) {}
 
   /**
    * Whether a message is from a bot of this Koishi, another of its accounts in the same group has received it first, or it is reported
    * again, for example over a second connection.
    */
   isOwnOrDuplicate({ bot: { platform, selfId = '' }, userId, target }: Origin, text: string, identities: readonly string[]): boolean {
-    if (this.ctx.bots.some(bot => bot.platform === platform && bot.selfId === userId)) return true
+    if (this.bots().some(bot => bot.platform === platform && bot.selfId === userId)) return true
     const said = JSON.stringify([platform, target, userId, text])
     const first = this.hearers.get(said) ?? selfId
     this.hearers.set(said, first)
