@@ -21,7 +21,7 @@ const maxValues = 250_000
 /** The query parameters of the relay itself. They are not part of the payload. */
 const ownParameters = [
   'key', 'access_token', 'events', 'branch', 'status', 'lang', 'format', 'dry_run', 'fail', 'expires_in', 'charset', 'urgent', 'send_at', 'thread',
-  'thread_mode', 'severity', 'mention',
+  'thread_mode', 'mention',
 ]
 
 /** The parameters with the key that every source has. */

@@ -3,7 +3,7 @@ import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
 import { RelayError, type ErrorCode } from '../errors'
 import { hasBody, readBody, type BodyLimits } from '../http/body'
-import { parseHandling, readChoice, readTiming } from '../http/preferences'
+import { parseHandling, readChoice, readTiming, type Timing } from '../http/preferences'
 import { failure, type Answer, type Exchange, type PlainAnswer, type Route, type Success } from '../http/routes'
 import type { Order, Sender } from '../http/sender'
 import { languages, type Language } from '../lib/language'
@@ -16,6 +16,7 @@ import { hookCredentialsOf, keysInBody, parseHook } from './body'
 import { digestTemplate } from './digest'
 import type { LastPayloads } from './payloads'
 import { readerOf } from './markup'
+import { severityOfWord } from './marks'
 import { renderPlainly, tidy } from './plain'
 import type { Sources } from './registry'
 import type { Asked } from './shapes'
@@ -141,7 +142,7 @@ class Hooks {
     const { query, caller } = exchange
     const { sender, payloads } = this.options
     const handling = parseHandling({}, query)
-    const { thread, ...timing } = readTiming(query)
+    const { thread, stated, ...timing } = readEventTiming(query)
     const asked = readChoice(query, 'lang', languages)
     const localized = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
     let event: string | undefined
@@ -160,8 +161,9 @@ class Hooks {
       const { items, severity = severityOf(reading) } = await this.render(exchange.id, source, reading, lang)
       const mode = items.length === 1 ? 'single' : 'batch'
       if (items.length === 0) continue
-      const event = { severity, begunAt: reading.begunAt, ...timing, ...threadOf(thread, source, reading) }
-      translations.set(lang, { mode, items, longText: 'file', ...event })
+      // The address cannot say of an end that it is none.
+      const event = { severity: severity === 'ok' ? severity : stated ?? severity, begunAt: reading.begunAt }
+      translations.set(lang, { mode, items, longText: 'file', ...event, ...timing, ...threadOf(thread, source, reading) })
     }
     const [content] = translations.values()
     if (!content) return skip('its template gives no text')
@@ -232,6 +234,13 @@ function identifyBy(access: Access, keys: readonly Buffer[], { request, address 
 
 function skip(why: string): Success {
   return { data: { skipped: why }, log: `skipped: ${why}` }
+}
+
+/** Some senders have their payload in the query, so that `severity` may be a field of it: any usual word counts, and others do not. */
+function readEventTiming(query: URLSearchParams): Timing & { stated: Severity | undefined } {
+  const own = new URLSearchParams(query)
+  own.delete('severity')
+  return { ...readTiming(own), stated: severityOfWord(query.get('severity')) }
 }
 
 /** The statuses after which a thread is over. */

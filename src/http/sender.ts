@@ -86,9 +86,11 @@ export class Sender {
       })
     }
     this.demandTargets(exchange, destinations)
-    const words = wordsOf(content.mention)
-    demandCalled(words, 'mention', this.isCalled)
-    if (callsAll(words)) caller.demand(['mention-all'])
+    if (content.mention) {
+      const words = wordsOf(content.mention)
+      demandCalled(words, 'mention', this.isCalled)
+      if (callsAll(words)) caller.demand(['mention-all'])
+    }
     for (const { items } of [content, ...translations?.values() ?? []]) caller.demandMentions(items)
     caller.spend(destinations.list.reduce((messages, destination) => messages + contentFor(order, destination).items.length, 0))
   }

@@ -35,13 +35,16 @@ describe('how bad an event is', () => {
     assert.equal(await called('beacon/ops', { text: 'c', priority: 8 }), '10002')
   })
 
-  test('is by a tag of a template, or the address, which wins', async () => {
+  test('is by a tag of a template, or the address, which wins but for an end', async () => {
     await putTemplate(relay, 'deploys.liquid', '{{ app }}{% severity how %}')
     for (const [how, expected] of [['fatal', '10001'], ['error', '10002'], ['ok', 'nobody']]) {
       assert.equal(await called('deploys/ops', { app: 'shop', how, level: 'info' }), expected)
     }
     assert.equal(await called('deploys/ops', { app: 'shop', level: 'info' }), '10003')
-    assert.equal(await called('deploys/ops?severity=critical', { app: 'shop', how: 'ok' }), '10001')
+    assert.equal(await called('deploys/ops?severity=critical', { app: 'shop', how: 'error' }), '10001')
     assert.equal(relay.simulator.ledger[0]?.text, 'shop')
+    assert.equal(await called('deploys/ops?severity=critical', { app: 'shop', how: 'ok' }), 'nobody')
+    assert.equal(await called('message/ops?severity=Disaster', { text: 'a' }), '10001')
+    assert.equal(await called('message/ops?severity=unheard-of', { text: 'a' }), '10003')
   })
 })

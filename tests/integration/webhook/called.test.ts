@@ -31,7 +31,7 @@ describe('severity and mention', () => {
     for (const path of ['ops', 'group:1?mention=li-lei&severity=info']) assert.equal((await relay.request(`/send/${path}`, { method: 'POST', body: form })).status, 200)
     assert.equal((await post(relay, 'message/ops?severity=critical', { text: '3' })).status, 200)
     assert.equal((await post(relay, 'message/group:1?mention=oncall', { text: '4' })).status, 200)
-    assert.deepEqual(arrived(), ['@10001|1', '@10001|2', '@10001|2', '@10001|3', '@10001|4'])
+    assert.deepEqual(arrived(), ['@10001|1', '@10001|2', '@10001|2', '@10001|❌ 3', '@10001|4'])
   })
 
   test('call nobody unknown, and everybody only with the permission', async () => {
