@@ -70,11 +70,46 @@ function readTarget(fields: Fields) {
     quiet: readQuiet(fields.quiet),
     /** Empty for the language of the settings. */
     lang: textOf(fields.lang),
+    mention: readMentions(fields.mention),
+    /** The rules of its incidents; absent if it has none. */
+    ack: isFields(fields.ack) ? readAck(fields.ack) : undefined,
     origin: originOf(fields),
   }
 }
 
 export type Target = ReturnType<typeof readTarget>
+
+/** The words of `mention`, by severity. */
+export function readMentions(mention: unknown): Record<Level, string[]> {
+  const wordsFor = (level: Level): string[] => {
+    return [isFields(mention) ? mention[level] : mention].flat().map(textOf).filter(word => word && word !== 'none')
+  }
+  return { critical: wordsFor('critical'), warning: wordsFor('warning'), info: wordsFor('info') }
+}
+
+export const levels = ['critical', 'warning', 'info'] as const
+export type Level = typeof levels[number]
+
+function readAck(fields: Fields) {
+  return {
+    from: levels.find(level => level === fields.from) ?? 'warning', who: textsOf(fields.who), remind: writeSeconds(fields.remind),
+    steps: listOf(fields.escalate).map(readStep),
+  }
+}
+
+/** A step while nobody takes an incident. Empty texts are absent. */
+export function readStep({ after, mention, to, again }: Fields) {
+  return { after: writeSeconds(after), mention: [mention].flat().map(textOf).filter(Boolean), to: textOf(to), again: writeSeconds(again) }
+}
+
+export type Ack = ReturnType<typeof readAck>
+
+/** A duration in the largest unit that it is a whole number of, such as `4h`. @param value in seconds */
+export function writeSeconds(value: unknown): string {
+  if (typeof value !== 'number') return textOf(value)
+  const [unit, length] = ([['w', 604_800], ['d', 86_400], ['h', 3600], ['m', 60]] as const).find(([, each]) => value % each === 0) ?? ['s', 1]
+  return `${value / length}${unit}`
+}
 
 /** A way of a target. */
 function readWay(way: unknown) {
@@ -100,7 +135,7 @@ function readQuiet(quiet: unknown) {
 export type Quiet = NonNullable<ReturnType<typeof readQuiet>>
 
 /** Whether a key or target comes from the settings, which this page cannot change, or was created at runtime. */
-function originOf({ source }: Fields): 'settings' | 'made' {
+export function originOf({ source }: Fields): 'settings' | 'made' {
   return source === 'made' ? 'made' : 'settings'
 }
 
@@ -114,14 +149,14 @@ export function placesOf({ to, first }: Pick<Target, 'to' | 'first'>): string[] 
 /** The requested value, or the reason for its absence. */
 export type Result<T> = { value: T } | { problem: string }
 
-async function ask<T>(read: (data: Fields) => T, method: Method, path: string, body?: object): Promise<Result<T>> {
+export async function ask<T>(read: (data: Fields) => T, method: Method, path: string, body?: object): Promise<Result<T>> {
   const { isRight, data, msg } = await call(method, path, body && { body: JSON.stringify(body) })
   return isRight ? { value: read(data) } : { problem: msg }
 }
 
 /** For requests whose answer has no useful content. */
-const change = (method: Method, path: string, body?: object): Promise<Result<undefined>> => ask(() => undefined, method, path, body)
-const pathOf = (kind: 'keys' | 'targets' | 'templates', name: string): string => `/${kind}/${encodeURIComponent(name)}`
+export const change = (method: Method, path: string, body?: object): Promise<Result<undefined>> => ask(() => undefined, method, path, body)
+export const pathOf = (kind: 'keys' | 'targets' | 'templates' | 'people' | 'rotas' | 'beats', name: string): string => `/${kind}/${encodeURIComponent(name)}`
 
 export const loadKeys = (): Promise<Result<Key[]>> => ask(({ keys }) => listOf(keys).map(readKey), 'GET', '/keys')
 
@@ -148,7 +183,7 @@ export const loadTargets = (): Promise<Result<Target[]>> => ask(({ targets }) =>
  * @param bot the only bot that may send to the target, as `platform:id`; empty for any
  */
 export function saveTarget(
-  { name, to, first, after, goesOnUnknown, digest, quiet, lang }: Omit<Target, 'origin' | 'skipped'>, bot: string,
+  { name, to, first, after, goesOnUnknown, digest, quiet, lang, mention, ack }: Omit<Target, 'origin' | 'skipped'>, bot: string,
 ): Promise<Result<undefined>> {
   const at = bot.indexOf(':')
   const body = {
@@ -156,8 +191,18 @@ export function saveTarget(
       ? { first: first.map(writeWay), ...after && { after: Number(after) }, ...goesOnUnknown && { when_unknown: 'next' } }
       : { to, ...bot && { platform: bot.slice(0, at), selfId: bot.slice(at + 1) } },
     ...digest && { digest: Number(digest) }, ...quiet && { quiet }, ...lang && { lang },
+    mention: Object.fromEntries(Object.entries(mention).filter(([, words]) => words.length > 0)), ...ack && { ack: writeAck(ack) },
   }
   return change('PUT', pathOf('targets', name), body)
+}
+
+function writeAck({ from, who, remind, steps }: Ack): object {
+  return {
+    from, ...who.length > 0 && { who }, ...remind && { remind },
+    escalate: steps.map(({ after, mention, to, again }) => ({
+      after, ...mention.length > 0 && { mention }, ...to && { to }, ...again && { again },
+    })),
+  }
 }
 
 function writeWay(way: Way): unknown {

@@ -52,4 +52,11 @@ export const messageBox: {
     customClass?: string
     showClose?: boolean
   }) => Promise<unknown>
+  /** It rejects without an answer. */
+  prompt: (text: string, title: string, options: {
+    confirmButtonText: string
+    cancelButtonText: string
+    inputValue: string
+    customClass?: string
+  }) => Promise<{ value: string }>
 }

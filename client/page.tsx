@@ -4,7 +4,9 @@ import { refreshNames } from './contacts'
 import { button, tabs } from './parts/elements'
 import { FreshKeyDialog } from './parts/key-dialogs'
 import { about, goTo, place, readPlace, refreshAbout, tabNames, type Tab } from './state'
+import { BeatsTab } from './tabs/beats'
 import { DeliveriesTab } from './tabs/deliveries'
+import { IncidentsTab } from './tabs/incidents'
 import { IntegrationsTab } from './tabs/integrations'
 import { KeysTab } from './tabs/keys'
 import { OverviewTab } from './tabs/overview'
@@ -12,10 +14,11 @@ import { SendTab } from './tabs/send'
 import { languageNames, locale, setLocale, texts } from './texts'
 
 const contents: Readonly<Record<Tab, Component>> = {
-  overview: OverviewTab, deliveries: DeliveriesTab, send: SendTab, integrations: IntegrationsTab, keys: KeysTab,
+  overview: OverviewTab, incidents: IncidentsTab, beats: BeatsTab, deliveries: DeliveriesTab,
+  send: SendTab, integrations: IntegrationsTab, keys: KeysTab,
 }
 
-/** The page: five tabs. */
+/** The page, with its tabs. */
 export const RelayPage = defineComponent({
   setup() {
     const follow = (): void => {

@@ -3,7 +3,7 @@ import { loadAbout, type About } from './api'
 import { refreshInventory } from './inventory'
 
 /** The tabs of the page, in their order. */
-export const tabNames = ['overview', 'deliveries', 'send', 'integrations', 'keys'] as const
+export const tabNames = ['overview', 'incidents', 'beats', 'deliveries', 'send', 'integrations', 'keys'] as const
 export type Tab = typeof tabNames[number]
 
 /** The relay's facts; absent until they are loaded. */
@@ -18,9 +18,9 @@ export async function refreshAbout(): Promise<void> {
 /** The location within the page. All of it is in the address, such as `#deliveries/<id>?state=failed`, so that it can be shared. */
 export interface Place {
   tab: Tab
-  /** The open delivery; empty for none. */
+  /** The open delivery, incident or source; empty for none. */
   id: string
-  /** The filters of the list of deliveries. */
+  /** The filters of the list. */
   query: Readonly<Record<string, string>>
 }
 

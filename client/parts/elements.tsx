@@ -332,6 +332,12 @@ export async function confirm({ title, text, verb, kind = 'danger' }: Question):
   }
 }
 
+/** Asks for a text; empty without an answer. */
+export async function prompt(title: string, text: string, verb: string, value: string): Promise<string> {
+  const options = { confirmButtonText: verb, cancelButtonText: texts.value.common.cancel, inputValue: value, customClass: 'relay-body' }
+  return await messageBox.prompt(text, title, options).then(answer => answer.value.trim(), () => '')
+}
+
 /** A table in the console's style; on a phone, a list of cards. */
 export function table(name: string, heads: readonly string[], rows: readonly TableRow[]): VNode {
   return (

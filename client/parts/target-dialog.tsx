@@ -1,9 +1,10 @@
 import { defineComponent, reactive, shallowRef, type PropType, type VNode } from 'vue'
-import { saveTarget, type Target } from '../admin'
+import { readMentions, saveTarget, type Target } from '../admin'
 import { refreshInventory, targets } from '../inventory'
 import { bots, splitAddress } from '../contacts'
-import { languageNames, texts } from '../texts'
+import { languageNames, ownZone, texts, zones } from '../texts'
 import { bind, checkbox, choice, FormDialog, inputField, optionsOf, plain, say, selectField, type InputOptions } from './elements'
+import { AckEditor, MentionEditor } from './ack'
 import { TargetPicker } from './target'
 import { useTask } from './task'
 import { formWay, WaysEditor } from './ways'
@@ -70,7 +71,6 @@ export const TargetDialog = defineComponent({
     const viewForm = (): VNode => {
       const t = texts.value.targets
       const modes = [['all', t.modes.all], ['first', t.modes.first]] as const
-      const zones = [...new Set([...Intl.supportedValuesOf('timeZone'), wish.zone])]
       const langs = [{ value: '', label: t.defaultLang }, ...optionsOf(languageNames)]
       return (
         <div>
@@ -85,7 +85,12 @@ export const TargetDialog = defineComponent({
               {view('from', t.quietFrom, t.quietHint, 'time')}
               {view('until', t.quietTo, undefined, 'time')}
             </div>
-            {selectField(t.zone, bind(wish, 'zone'), zones.map(plain), { searched: true })}
+            {selectField(t.zone, bind(wish, 'zone'), zones(wish.zone).map(plain), { searched: true })}
+          </details>
+          <details open={wish.ack !== undefined || Object.values(wish.mention).flat().length > 0}>
+            <summary>{texts.value.ack.title}</summary>
+            <MentionEditor {...bind(wish, 'mention')} />
+            <AckEditor {...bind(wish, 'ack')} />
           </details>
         </div>
       )
@@ -104,15 +109,15 @@ export const TargetDialog = defineComponent({
  * @param chats the initial chats of a new target
  */
 function wishOf(target: Target | undefined, chats: readonly string[]) {
-  const { name = '', to = chats, first = [], after = '', goesOnUnknown = false, digest = '', quiet, lang = '' } = target ?? {}
+  const { name = '', to = chats, first = [], after = '', goesOnUnknown = false, digest = '', quiet, lang = '', mention = readMentions('none'), ack } = target ?? {}
   const parts = to.map(splitAddress)
   /** The bot that all addresses share; empty if they differ. */
   const bot = parts.every(part => part.bot === parts[0]?.bot) ? parts[0]?.bot ?? '' : ''
   const ways = first.length > 0 ? first : [{}, {}]
   return {
-    name, lang, bot, after, goesOnUnknown, digest, mode: first.length > 0 ? 'first' as const : 'all' as const, ways: ways.map(formWay),
+    name, lang, bot, after, goesOnUnknown, digest, mention, ack, mode: first.length > 0 ? 'first' as const : 'all' as const, ways: ways.map(formWay),
     to: bot === '' ? [...to] : parts.map(({ chat }) => chat),
-    from: quiet?.from ?? '', until: quiet?.to ?? '', zone: quiet?.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    from: quiet?.from ?? '', until: quiet?.to ?? '', zone: quiet?.zone ?? ownZone(),
   }
 }
 

@@ -111,12 +111,13 @@ export function describeTarget(target: string, bot: string): string {
 }
 
 /** The delivery rules of a target in one line; empty if it has none. */
-export function describePolicy({ first, after, digest, quiet }: Target): string {
+export function describePolicy({ first, after, digest, quiet, ack }: Target): string {
   const t = texts.value.targets
   return texts.value.common.list([
     ...first.length > 1 ? [t.afterLine(after)] : [],
     ...digest ? [t.digestLine(digest)] : [],
     ...quiet ? [t.quietLine(quiet.from, quiet.to, quiet.zone)] : [],
+    ...ack ? [texts.value.ack.takes] : [],
   ])
 }
 

@@ -11,7 +11,7 @@ import { describeTarget, viewTarget } from '../parts/target'
 import { ago } from '../parts/time'
 import { usePolling } from '../poll'
 import { about, goTo, place, replacePlace } from '../state'
-import { texts, translate, writeNumber } from '../texts'
+import { fromLocal, texts, toLocal, translate, writeNumber } from '../texts'
 
 /** The height of a row in pixels, as in style.css. */
 const rowHeight = 44
@@ -444,18 +444,6 @@ function unique(options: readonly Option[], chosen: string): Option[] {
   for (const option of options) if (option.value !== '' && !found.has(option.value)) found.set(option.value, option)
   if (chosen !== '' && !found.has(chosen)) found.set(chosen, plain(chosen))
   return [...found.values()]
-}
-
-/** A moment in the format of `datetime-local`, in the browser's time zone. */
-function toLocal(moment: string | undefined): string {
-  const date = new Date(moment ?? '')
-  if (Number.isNaN(date.getTime())) return ''
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
-}
-
-function fromLocal(value: string): string {
-  const date = new Date(value)
-  return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
 /** The states to choose from, with the number of deliveries in each. Any number can be chosen. */

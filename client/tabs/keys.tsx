@@ -4,15 +4,17 @@ import { call } from '../api'
 import { listOf, numberOf, textOf, type Fields } from '../fields'
 import { inventoryProblem, keys, refreshInventory, targets } from '../inventory'
 import { notice, section } from '../parts/basics'
-import { button, confirm, say, table, type TableRow } from '../parts/elements'
+import { button, confirm, table, type TableRow } from '../parts/elements'
 import { NewKeyDialog, RotateDialog } from '../parts/key-dialogs'
+import { end, viewActions, viewName } from '../parts/listed'
+import { RotasView } from '../parts/rotas'
 import { describeChat, describePolicy } from '../parts/target'
 import { TargetDialog } from '../parts/target-dialog'
 import { usePolling } from '../poll'
 import { about } from '../state'
 import { languageNames, texts, wordFor, writeMoment } from '../texts'
 
-/** Keys and targets: from the settings, and created and changed here. */
+/** Keys, targets, people and rotas: from the settings, and created and changed here. */
 export const KeysTab = defineComponent({
   setup() {
     const usage = shallowRef<Fields[]>([])
@@ -62,6 +64,7 @@ export const KeysTab = defineComponent({
                 : table(t.targets.list, targetHeads(), targets.value.map(target => targetRow(target, change, remove)))}
             </div>
           ), button(t.targets.make, newTarget, { kind: 'primary' }))}
+          <RotasView />
           <p class="relay-hint">{t.keys.settingsHint}</p>
           {dialog.value?.()}
         </div>
@@ -69,13 +72,6 @@ export const KeysTab = defineComponent({
     }
   },
 })
-
-/** Shows the result of a removal. */
-async function end(result: object, done: string): Promise<void> {
-  if ('problem' in result) say('bad', texts.value.common.failed(textOf(result.problem)))
-  else say('good', done)
-  await refreshInventory()
-}
 
 function keyHeads(): string[] {
   const t = texts.value.keys
@@ -121,26 +117,6 @@ function viewMaster(): VNode {
 function describeLimits({ rate, from }: Key): string {
   const { keys: t, common } = texts.value
   return common.list([...rate === undefined ? [] : [t.rateLine(rate)], ...from.length > 0 ? [t.fromLine(common.list(from))] : []])
-}
-
-/** A name, with a mark if it comes from the settings, or if an entry of the same name in the settings overrides it. */
-function viewName({ name, origin }: Key | Target, all: readonly (Key | Target)[]): VNode {
-  const t = texts.value.keys
-  const isShadowed = origin === 'made' && all.some(each => each.origin === 'settings' && each.name === name)
-  return (
-    <span class="relay-named">
-      {name}
-      {origin === 'settings' && <span class="relay-badge">{t.inSettings}</span>}
-      {isShadowed && <span class="relay-hint">{t.shadowed}</span>}
-    </span>
-  )
-}
-
-/** The buttons of a row. Entries of the settings have none, because they cannot be changed here. */
-function viewActions({ name, origin }: Key | Target, actions: readonly (readonly [label: string, act: () => unknown])[]): VNodeChild {
-  if (origin === 'settings') return ''
-  const { pair } = texts.value.common
-  return <span class="relay-row">{actions.map(([label, act]) => button(label, act, { look: 'small', describes: pair(label, name) }))}</span>
 }
 
 function viewExpiry(expires: string | undefined): VNodeChild {

@@ -1,11 +1,13 @@
 import { defineComponent, shallowRef, type VNode, type VNodeChild } from 'vue'
 import { causes, isCauseId } from '../../src/message/causes'
 import { call, loadDeliveries, readHold, readPage, type Delivery, type Reply } from '../api'
+import { loadBeats, loadIncidents, unresolved, type Beat, type Incident } from '../duty'
 import { fieldsOf, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
 import { notice, reasonOf, section, stateMark } from '../parts/basics'
 import { readDay, readHour, totalOf, TrafficChart, type Bar, type Counts } from '../parts/chart'
 import { bind, button, choice, confirm, say } from '../parts/elements'
+import { describeOwner, severityMark } from '../parts/incident'
 import { summarize } from '../parts/items'
 import { describeTarget, viewTarget } from '../parts/target'
 import { ago, Countdown } from '../parts/time'
@@ -21,6 +23,9 @@ interface Now {
   unready: string
   accounts: Fields[]
   closed: ClosedQueue[]
+  incidents: readonly Incident[]
+  /** The beats that are late or failed. */
+  missing: readonly Beat[]
   /** The queues with deliveries that wait for their time. */
   later: Fields[]
   waiting: number
@@ -48,11 +53,15 @@ export const OverviewTab = defineComponent({
     const isUsed = shallowRef<boolean>()
 
     const look = usePolling(async () => {
-      const [reply, lines, ready] = await Promise.all([call('GET', '/statusz'), call('GET', '/queues'), call('GET', '/readyz')])
+      const [reply, lines, ready, incidents, beats] = await Promise.all([
+        call('GET', '/statusz'), call('GET', '/queues'), call('GET', '/readyz'), loadIncidents(unresolved), loadBeats(),
+      ])
       const queues = listOf(lines.data.queues)
       now.value = {
         reply, unready: ready.isRight ? '' : explain(ready.msg).cause, accounts: listOf(reply.data.bots),
         closed: queues.filter(({ state }) => state === 'paused' || state === 'held').map(readQueue),
+        incidents: 'value' in incidents ? incidents.value : [],
+        missing: 'value' in beats ? beats.value.filter(({ state }) => state === 'down') : [],
         later: queues.filter(({ later }) => later !== undefined).sort((a, b) => textOf(a.next_at).localeCompare(textOf(b.next_at))),
         waiting: queues.reduce((sum, { waiting }) => sum + numberOf(waiting), 0),
       }
@@ -107,6 +116,8 @@ export const OverviewTab = defineComponent({
       return (
         <div>
           {viewHeadline(known, isUsed.value, problem.value)}
+          {known.incidents.length > 0 && section(t.overview.incidents, viewIncidents(known.incidents))}
+          {known.missing.length > 0 && section(t.overview.missing, viewMissing(known.missing))}
           {isUsed.value ? viewNumbers(hours.value, known) : viewSteps(known)}
           {known.closed.length > 0 && section(t.overview.closed, viewClosed(known, resume, drop))}
           {known.later.length > 0 && section(t.overview.later, viewLater(known))}
@@ -142,12 +153,15 @@ function readQueue(fields: Fields) {
 type ClosedQueue = ReturnType<typeof readQueue>
 
 /** The headline: whether everything works. */
-function viewHeadline({ reply: { data }, unready, accounts, closed }: Now, isUsed: boolean, problem: string): VNode {
+function viewHeadline({ reply: { data }, unready, accounts, closed, incidents, missing }: Now, isUsed: boolean, problem: string): VNode {
   const t = texts.value.overview
   const restricted = accounts.filter(({ status }) => status === 'restricted').length
   const away = accounts.filter(({ status }) => status !== 'online').length - restricted
   const standbyFor = textOf(data.standby_for)
+  const open = incidents.filter(({ state }) => state === 'open').length
   const troubles = [
+    ...open > 0 ? [t.openIncidents(open)] : [],
+    ...missing.length > 0 ? [t.missingBeats(missing.length)] : [],
     ...accounts.length === 0 ? [t.noBots] : [],
     ...away > 0 ? [t.offlineAccounts(away)] : [],
     ...restricted > 0 ? [t.restrictedAccounts(restricted)] : [],
@@ -310,6 +324,47 @@ function viewClosed({ closed, accounts }: Now, resume: (queue: ClosedQueue) => u
           </li>
         )
       })}
+    </ul>
+  )
+}
+
+/** How many incidents are shown. */
+const maxIncidents = 5
+
+function viewIncidents(incidents: readonly Incident[]): VNode {
+  const t = texts.value.overview
+  return (
+    <div>
+      <ul class="relay-list">
+        {incidents.slice(0, maxIncidents).map(incident => (
+          <li key={incident.id}>
+            <span class="relay-row relay-grow">
+              {severityMark(incident.severity)}
+              <a href={`#incidents/${incident.id}`}>
+                <strong>{incident.title}</strong>
+              </a>
+            </span>
+            {describeOwner(incident)}
+          </li>
+        ))}
+      </ul>
+      {incidents.length > maxIncidents && button(t.allIncidents(incidents.length), () => goTo('incidents'), { look: 'link' })}
+    </div>
+  )
+}
+
+function viewMissing(beats: readonly Beat[]): VNode {
+  const { beats: t, keys: { never } } = texts.value
+  return (
+    <ul class="relay-list">
+      {beats.map(({ name, last }) => (
+        <li key={name}>
+          <a href="#beats">
+            <strong>{name}</strong>
+          </a>
+          <span class="relay-state failed">{texts.value.common.pair(t.last, last ? writeAgo(last) : never)}</span>
+        </li>
+      ))}
     </ul>
   )
 }

@@ -59,9 +59,30 @@ export function zone(date = new Date()): string {
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? 'UTC'
 }
 
+/** The name of the browser's time zone. */
+export const ownZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
+
+/** The names of time zones to choose from. @param chosen one that the browser may not know */
+export function zones(chosen: string): string[] {
+  return [...new Set([...Intl.supportedValuesOf('timeZone'), chosen])]
+}
+
 /** A moment in the language of the page, by the 24-hour clock. */
 export function format(date: Date | number, options: Intl.DateTimeFormatOptions): string {
   return new Intl.DateTimeFormat(locale.value, { ...options, hourCycle: 'h23' }).format(date)
+}
+
+/** A moment in the format of `datetime-local`, in the browser's time zone. */
+export function toLocal(moment: string | undefined): string {
+  const date = new Date(moment ?? '')
+  if (Number.isNaN(date.getTime())) return ''
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+/** Such a moment, or empty if it is none. */
+export function fromLocal(value: string): string {
+  const date = new Date(value)
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
 /** A number with the separators of the language. */

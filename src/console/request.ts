@@ -26,7 +26,7 @@ export interface PageAnswer {
 const methods = ['GET', 'POST', 'PUT', 'DELETE'] as const
 
 /** The first segments of the allowed paths. The page cannot reach other routes of the server. */
-const firstSegments = 'statusz|readyz|deliveries|send|webhook|hooks|payloads|queues|contacts|upload|metrics|keys|targets|templates'
+const firstSegments = 'statusz|readyz|deliveries|send|webhook|hooks|payloads|queues|contacts|upload|metrics|keys|targets|templates|incidents|beats|people|rotas'
 const pathPattern = new RegExp(`^/(?:${firstSegments})(?:/|$)`)
 
 /** The allowed headers: they describe a body or its handling, and never a caller's identity or address. */

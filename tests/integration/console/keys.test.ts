@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { fieldsOf, type JsonObject } from '../../../src/lib/shape'
 import { skip } from '../../support/browser'
+import { read } from '../../support/relay'
 import { until } from '../../support/until'
 import { useTabs } from './stage'
 
@@ -164,5 +166,93 @@ describe('the tab Keys and targets', { skip, timeout: 300_000 }, () => {
       assert.equal((await relay.send({ to: 'alarms', msg: 'x' })).status, 404)
       assert.equal(await send(key, 'ops'), 200)
     })
+  })
+
+  test('makes people, a rota and a target that calls it, lets somebody stand in, and deletes nothing that is in use', async () => {
+    const { relay } = stage
+    await stage.play('keys', async page => {
+      const dialog = page.getByRole('dialog')
+      const save = async (): Promise<void> => {
+        assert.deepEqual(await stage.violations(page), [])
+        await dialog.getByRole('button', { name: 'Save' }).click()
+        await dialog.waitFor({ state: 'detached' })
+      }
+      const choose = async (field: string, ...options: string[]): Promise<void> => {
+        await dialog.getByLabel(field, { exact: true }).first().press('Enter')
+        for (const name of options) await page.locator('.relay-popper:visible').getByRole('option', { name }).click()
+        await page.keyboard.press('Tab')
+      }
+      for (const [name, called, account] of [['li-lei', '李雷', '10001'], ['han-mei', '韩梅梅', '10002']] as const) {
+        await page.getByRole('button', { name: 'New person' }).click()
+        await dialog.getByRole('button', { name: 'Save' }).click()
+        await dialog.getByText('Enter a name.').waitFor()
+        await dialog.getByLabel('Name').fill(name)
+        await dialog.getByLabel('Shown as').fill(called)
+        await dialog.getByLabel('Account on onebot').fill(account)
+        await save()
+        await rowOf(page, name).getByText(`onebot:${account}`).waitFor()
+      }
+
+      await page.getByRole('button', { name: 'New rota' }).click()
+      await dialog.getByLabel('Name').fill('week')
+      await choose('People', '李雷', '韩梅梅')
+      await dialog.getByLabel('First turn begins').fill('2026-11-02T09:00')
+      await save()
+      await rowOf(page, 'week').getByText('李雷 → 韩梅梅').waitFor()
+      await page.getByRole('button', { name: 'Edit: week' }).click()
+      assert.equal(await dialog.getByLabel('First turn begins').inputValue(), '2026-11-02T09:00')
+      await save()
+
+      const now = await rowOf(page, 'week').locator('strong').innerText()
+      const other = now === '李雷' ? '韩梅梅' : '李雷'
+      await page.getByRole('button', { name: 'Swap: week' }).click()
+      await choose('Who', other)
+      await save()
+      await rowOf(page, 'week').locator('strong', { hasText: other }).waitFor()
+      await rowOf(page, 'week').getByText(`${other} stands in from`).waitFor()
+
+      await page.getByRole('button', { name: 'New target' }).click()
+      await dialog.getByLabel('Name').fill('watch')
+      await dialog.getByRole('combobox', { name: 'Chats' }).fill('group:123456')
+      await page.keyboard.press('Tab')
+      await dialog.getByText('On duty: @ and incidents').click()
+      await choose('Call by @: Critical', 'week')
+      await dialog.getByText('Somebody has to take it').click()
+      await choose('Who may take it', 'week', '李雷')
+      await dialog.getByLabel('Remind whoever').fill('4h')
+      for (const [step, after] of ['5m', '30m'].entries()) {
+        await dialog.getByRole('button', { name: 'Add a step' }).click()
+        await dialog.getByLabel('After', { exact: true }).nth(step).fill(after)
+      }
+      await choose('Call by @', 'week')
+      await dialog.getByRole('combobox', { name: 'In another chat' }).nth(1).fill('private:10001')
+      await page.keyboard.press('Tab')
+      await dialog.getByLabel('Repeat every').fill('1h')
+      await save()
+      await page.getByRole('button', { name: 'Edit: watch' }).click()
+      await save()
+      const { targets } = await dataOf('/targets')
+      assert(Array.isArray(targets))
+      const { mention, ack } = fieldsOf(targets.find(target => fieldsOf(target).name === 'watch'))
+      assert.deepEqual([mention, ack], [{ critical: ['week'] }, {
+        from: 'warning', who: ['week', 'li-lei'], remind: 14_400,
+        escalate: [{ after: 300, mention: ['week'] }, { after: 1800, to: 'private:10001', again: 3600 }],
+      }])
+
+      const remove = async (name: string): Promise<void> => {
+        await page.getByRole('button', { name: `Delete: ${name}` }).click()
+        await page.getByRole('dialog', { name: `Delete “${name}”?` }).getByRole('button', { name: 'Delete' }).click()
+      }
+      await remove('week')
+      await page.getByText('this rota is used by the name "watch"').waitFor()
+      for (const name of ['watch', 'week', 'li-lei', 'han-mei']) {
+        await remove(name)
+        await rowOf(page, name).waitFor({ state: 'detached' })
+      }
+    })
+
+    async function dataOf(path: string): Promise<JsonObject> {
+      return fieldsOf((await read(await relay.request(path))).body.data)
+    }
   })
 })

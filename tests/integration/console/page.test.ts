@@ -12,7 +12,7 @@ import { useStage } from './stage'
 
 /** The places of the page, each with what is there once it is loaded. */
 const places = {
-  'overview': '.relay-bar', 'deliveries': 'tr.record', 'send': 'form', 'integrations': '.relay-tile',
+  'overview': '.relay-bar', 'incidents': '.relay-incidents', 'beats': '.relay-table', 'deliveries': 'tr.record', 'send': 'form', 'integrations': '.relay-tile',
   'integrations/github': '.relay-back', 'keys': '.relay-table',
 }
 
@@ -20,6 +20,9 @@ describe('the page', { skip, timeout: 300_000 }, () => {
   const stage = useStage({
     targets: { ops: 'group:123456', hook: { first: ['http://127.0.0.1:9/'] }, oncall: ['group:123456', 'discord:group:9'] },
     keys: [{ name: 'ci', key: 'the-secret-of-the-pipeline', targets: ['ops'], allow: ['send'] }],
+    people: { 'li-lei': { onebot: 10001, name: '李雷' } },
+    rotas: { week: { people: ['li-lei'], every: '1w', from: '2026-11-30T09:00+08:00' } },
+    beats: { 'nightly-backup': { cron: '30 2 * * *', to: 'ops' } },
   })
 
   /** What the relay says of a delivery. */
