@@ -307,9 +307,8 @@ export class Incidents {
     const { relay, tell } = this.options
     const found = findUntold(relay.store, this.toldUpTo, stretch)
     this.toldUpTo = found[stretch - 1]?.id ?? ''
-    for (const incident of found) {
-      if (tell(incident, incident.timeline.slice(-incident.untold))) this.change(incident.id, present => ({ ...present, untold: 0 }))
-    }
+    const told = found.filter(incident => tell(incident, incident.timeline.slice(-incident.untold)))
+    if (told.length > 0) relay.store.commit(writer => told.forEach(incident => this.save(writer, { ...incident, untold: 0 })))
   }
 
   private change(id: string, change: (present: Incident) => Incident): void {
