@@ -27,8 +27,9 @@ const retryDelay = 30_000
 const usualSilence = hour
 /** How long an answer may wait, in milliseconds. */
 const answerLifetime = 10 * minute
-/** The reasons that pass why a message is not accepted. */
-const passing: ReadonlySet<ErrorCode> = new Set(['queue-full', 'storage-full', 'store-down', 'standby', 'stopping', 'unanswered'])
+/** The reasons that pass why a chat accepts no message, and why nothing is accepted. */
+const passing: ReadonlySet<ErrorCode> = new Set(['queue-full', 'unanswered'])
+const general: ReadonlySet<ErrorCode> = new Set(['storage-full', 'store-down', 'standby', 'stopping'])
 
 /** What became of an event that nobody is to hear. */
 export interface Skipped { skipped: 'silenced' }
@@ -60,6 +61,8 @@ export class Incidents {
   /** The last incident of a stretch of untold ones, so that those that cannot be told do not keep others waiting. */
   private toldUpTo = ''
   private isBusy = false
+  /** Why the last round failed; empty if it did not. */
+  private trouble = ''
 
   constructor(private readonly options: IncidentOptions) {}
 
@@ -163,15 +166,15 @@ export class Incidents {
     try {
       const now = clock.wall()
       this.tell()
-      for (const incident of findDue(relay.store, now, stretch)) {
-        if ((this.later.get(incident.id) ?? 0) > clock.now()) continue
-        this.later.delete(incident.id)
-        await this.advance(incident, now)
-      }
+      for (const [id, time] of this.later) if (time <= clock.now()) this.later.delete(id)
+      for (const incident of findDue(relay.store, now, [...this.later.keys()], stretch)) await this.advance(incident, now)
       const old = oldIncidents(relay.store, now - retention, stretch)
       if (old.length > 0) relay.store.commit(writer => old.forEach(id => removeIncident(writer, id)))
+      this.trouble = ''
     } catch (error) {
-      logger.warn('%s', `incidents cannot go on: ${RelayError.from(error).logText}`)
+      const { logText } = RelayError.from(error)
+      if (logText !== this.trouble) logger.warn('%s', `incidents cannot go on: ${logText}`)
+      this.trouble = logText
     } finally {
       this.isBusy = false
     }
@@ -257,6 +260,7 @@ export class Incidents {
       const { code, logText } = RelayError.from(thrown)
       // Somebody took it in this moment.
       if (code === 'conflict') return undefined
+      if (general.has(code)) throw thrown
       const isPassing = passing.has(code)
       this.options.logger.warn('%s', `incident ${id}: ${key} ${isPassing ? 'is tried again' : 'is left out'}: ${logText}`)
       if (isPassing) this.later.set(id, clock.now() + retryDelay)

@@ -41,9 +41,10 @@ export function findByChat(reader: Reader, chat: string): Incident[] {
   return read(reader, 'state != \'resolved\' AND id IN (SELECT incident FROM incident_messages WHERE chat = ?) ORDER BY since LIMIT 2', chat)
 }
 
-/** The incidents with something to do, the longest due first. */
-export function findDue(reader: Reader, now: number, limit: number): Incident[] {
-  return read(reader, 'due_at <= ? ORDER BY due_at LIMIT ?', now, limit)
+/** The incidents with something to do, the longest due first. @param without the IDs of those to leave out */
+export function findDue(reader: Reader, now: number, without: readonly string[], limit: number): Incident[] {
+  const condition = 'due_at <= ? AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT ?'
+  return read(reader, condition, now, JSON.stringify(without), limit)
 }
 
 /** The incidents of a filter, the newest first. */
