@@ -157,6 +157,8 @@ export class Discord implements Platform {
       Object.assign(message, { content: fields.content, notified: notifiedBy(String(fields.content), fieldsOf(fields.allowed_mentions)) })
       return { body: messageOf(message) }
     }
+    const known = this.shown.find(({ id }) => id === recalled)
+    if (method === 'GET' && known) return { body: messageOf(known) }
     if (method === 'GET') return this.history(place, query)
     return this.create(place, files.size > 0 ? fieldsOf(JSON.parse(String(fields.payload_json))) : fields, files)
   }

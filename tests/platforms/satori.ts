@@ -99,16 +99,17 @@ export class Satori implements Platform {
     this.emit('message-created', { channel, user: { id: user }, message: { id, content } })
   }
 
-  async stop(): Promise<void> {
-    this.dispose()
-    await this.server.stop()
-  }
-
-  private emit(type: string, event: JsonObject): void {
+  /** Reports an event of this type. */
+  emit(type: string, event: JsonObject): void {
     const { platform, id } = this.login
     const login = { sn: 1, platform, user: { id } }
     const body = { sn: ++this.sn, type, timestamp: Date.now(), login, ...event }
     for (const socket of this.server.sockets) socket.send(JSON.stringify({ op: Universal.Opcode.EVENT, body }))
+  }
+
+  async stop(): Promise<void> {
+    this.dispose()
+    await this.server.stop()
   }
 
   private describe(): JsonObject {

@@ -26,6 +26,12 @@ const incoming: IncomingSupport = {
     const { type, message, _data: update } = eventOf(session)
     if (type === command) return firstWord(update) + elementsText(fieldsOf(message).elements).replace(/^\S+/, '')
   },
+  // With its chat, as in answers of the relay: IDs are those of a chat.
+  quoteOf(session) {
+    const { guild, channel, message } = eventOf(session)
+    const id = toText(fieldsOf(fieldsOf(message).quote).id)
+    return id && `${toText(fieldsOf(guild ?? channel).id)}:${id}`
+  },
   // For the adapter, a topic is a channel, and its group the guild.
   targetOf(session) {
     const { guild, channel } = eventOf(session)
