@@ -10,6 +10,7 @@ import { codeOf } from '../src/errors'
 import { makeBody } from './body'
 import { fieldsOf, objectsIn as listOf, type JsonObject as Fields } from '../src/lib/shape'
 import { isNear } from '../src/lib/words'
+import { runJob, type Listener } from './run'
 import { call, exits, type Call, idsOf, judge, judgeParts, judgePart, parseServer, printable, send, UsageError, type Answer, type Outcome, type Result, type Server } from './client'
 
 const help = `Usage:
@@ -20,6 +21,7 @@ const help = `Usage:
   relay incidents [target]                       list what is not resolved, and who has it
   relay take|release|resolve <incident>          say that somebody has it, has not, or that it is over
   relay silence <incident> [time]                keep it quiet: for 2h, or until a date-time with an offset (default 1h)
+  relay run <beat> -- <command> [args…]          run a command, and report its start, its exit status and the end of its output
 
   <to> is group:<id>, private:<id> or a name that the relay knows.
 
@@ -39,13 +41,16 @@ Of send:
       --retry <seconds>    how long to repeat what can be repeated (default 60)
 Of take, silence, release and resolve:
       --by <name>          who does it (default: the name of the key)
+Of run:
+      --ping <address>     in place of the beat and a key: the address for its pings, or one of healthchecks.io
 
 Exit codes: 0 sent or accepted, 1 refused, 2 unsent, 3 unanswered (it may have arrived), 64 wrong usage, 77 key not allowed.
+That of run is that of the command, whether the relay can be reached or not.
 `
 
 /** What can be done about an incident. */
 const actions = ['take', 'silence', 'resolve', 'release']
-const commands = ['send', 'status', 'tail', 'backup', 'incidents', ...actions]
+const commands = ['send', 'status', 'tail', 'backup', 'incidents', ...actions, 'run']
 const commandList = `the commands are ${commands.join(', ')}`
 /** How much of a message `tail` shows, in characters. */
 const shownLength = 60
@@ -73,6 +78,7 @@ const sending = {
   retry: { type: 'string' },
 } as const
 const acting = { by: { type: 'string' } } as const
+const running = { ping: { type: 'string' } } as const
 
 function note(line: string): void {
   process.stderr.write(`relay: ${printable(line)}\n`)
@@ -82,8 +88,9 @@ function print(line: string): void {
   process.stdout.write(`${printable(line)}\n`)
 }
 
-async function run(): Promise<Outcome> {
-  const { values, positionals: [command, ...words] } = parseArgs({ options: { ...common, ...sending, ...acting }, allowPositionals: true })
+async function run(): Promise<Outcome | number> {
+  const options = { ...common, ...sending, ...acting, ...running }
+  const { values, positionals: [command, ...words] } = parseArgs({ options, allowPositionals: true })
   if (values.help || values.version) {
     process.stdout.write(values.help ? help : `${version}\n`)
     return 'sent'
@@ -92,8 +99,9 @@ async function run(): Promise<Outcome> {
   const foreign = Object.keys(sending).find(name => command !== 'send' && name in values)
   if (foreign !== undefined) throw new UsageError(`--${foreign} belongs to send`)
   if (values.by !== undefined && !actions.includes(command)) throw new UsageError(`--by belongs to ${actions.join(', ')}`)
+  if (values.ping !== undefined && command !== 'run') throw new UsageError('--ping belongs to run')
   const [first, second] = words
-  const most = command === 'send' || command === 'silence' ? 2 : 1
+  const most = command === 'run' ? Infinity : command === 'send' || command === 'silence' ? 2 : 1
   if (words.length > most) throw new UsageError('too many words: put the text in quotes, and -f before each file')
   const server = (): Server => {
     const url = values.url ?? process.env.RELAY_URL
@@ -125,6 +133,13 @@ async function run(): Promise<Outcome> {
       return await saveBackup(server(), first, values.json)
     }
     case 'tail': return await follow(server(), first, values.json)
+    case 'run': {
+      const job = process.argv.includes('--') ? process.argv.slice(process.argv.indexOf('--') + 1) : []
+      const isNamed = words.length > job.length
+      if (job.length === 0 || words.length > job.length + 1) throw new UsageError('which command? Write relay run <beat> -- <command>')
+      if (isNamed === (values.ping !== undefined)) throw new UsageError('give a beat or --ping, one of them')
+      return await runJob(listenerOf(values.ping, first, server), job, note)
+    }
     case 'incidents': return await printIncidents(server(), first, values.json)
     default: {
       if (!first) throw new UsageError(`which incident? Write relay ${command} <incident>`)
@@ -134,6 +149,18 @@ async function run(): Promise<Outcome> {
       print(values.json ? JSON.stringify(data) : describeIncident(data))
       return 'sent'
     }
+  }
+}
+
+/** Who hears of a job. A cron line with a wrong address is to run its command all the same. */
+function listenerOf(ping: string | undefined, beat = '', server: () => Server): Listener | undefined {
+  try {
+    if (ping !== undefined) return { url: parseServer(ping, '-').url, headers: {} }
+    const { url, key } = server()
+    return { url: `${url}/beats/${encodeURIComponent(beat)}`, headers: { authorization: `Bearer ${key}` } }
+  } catch (error) {
+    note(`nobody is told of this run: ${error instanceof Error ? error.message : 'failed'}`)
+    return undefined
   }
 }
 
@@ -341,7 +368,7 @@ async function list(server: Server, { target, since, limit }: Wanted): Promise<F
 // Ends `relay tail | head`; other commands keep their exit codes.
 process.stdout.on('error', () => process.exit())
 run().then(outcome => {
-  process.exitCode = exits[outcome]
+  process.exitCode = typeof outcome === 'number' ? outcome : exits[outcome]
 }, (error: unknown) => {
   note(error instanceof Error ? error.message : 'failed')
   const isParsing = error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
