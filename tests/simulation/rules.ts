@@ -36,10 +36,6 @@ export const rules: readonly Rule[] = [
     patches: [{ file: 'accept/keys.ts', find: 'this.retryNow(id, items, admit)\n    await store.flushed()', replace: 'this.retryNow(id, items, admit)' }],
   },
   {
-    number: 2, off: 'the end of a deferred message is told before it is flushed',
-    patches: [{ file: 'delivery/deliveries.ts', find: 'if (deferred) await this.options.store.flushed().catch(() => undefined)\n', replace: '' }],
-  },
-  {
     number: 3, off: 'a call is not written before it leaves',
     patches: [{
       file: 'delivery/deliveries.ts', find: 'this.step(entry, leave(entry.delivery, results, leaving))',
