@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { objects } from '../../../src/hooks/fields'
+import { object, objects } from '../../../src/hooks/fields'
 import { severityOf, type HookRequest, type Source } from '../../../src/hooks/source'
 import { sources } from '../../../src/hooks/sources'
 import { github } from '../../../src/hooks/sources/github'
@@ -62,6 +62,14 @@ test('how bad what they post is, and when it began', () => {
     const severity = isEvent(reading) && severityOf(reading)
     return severity ? [`${source.name} ${name}: ${severity} ${isEvent(reading) ? reading.begunAt ?? '' : ''}`.trim()] : []
   }).join('\n')).filter(each => each !== ''))
+})
+
+test('a reminder of a monitor that is still down tells no new start', () => {
+  const [{ request } = assert.fail()] = readFixtures('uptime-kuma').filter(({ name }) => name === 'down')
+  const { heartbeat } = request.payload
+  const kuma = sources.find(({ name }) => name === 'uptime-kuma')
+  const reading = kuma?.read(requestOf({ ...request.payload, heartbeat: { ...object(heartbeat), important: false } }))
+  assert.deepEqual([reading && isEvent(reading) && reading.begunAt], [''])
 })
 
 describe('what says nothing', () => {
