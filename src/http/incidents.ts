@@ -10,11 +10,13 @@ import { isString } from '../lib/shape'
 import { day, hour, minute, parseDuration, parseTime } from '../lib/time'
 import { readValue } from '../lib/words'
 import { isName, reachOf, toName } from '../message/target'
+import type { Relay } from '../relay/relay'
 import { hasBody, readFields, readJson } from './body'
 import { byCaller, route, type Exchange, type Route } from './routes'
 
 /** The parts of the plugin that the routes need. */
 export interface IncidentParts {
+  relay: Pick<Relay, 'active'>
   incidents: Pick<Incidents, 'act' | 'get' | 'list'>
   names: Pick<MadeTargets, 'get' | 'list'>
   directory: Pick<Directory, 'whom'>
@@ -30,15 +32,16 @@ const mostSilence = 7 * day
 const longestBy = 64
 
 /** `GET /incidents`, `GET /incidents/<id>`, and `POST /incidents/<id>/<action>`. */
-export function incidentRoutes({ incidents, names, directory }: IncidentParts): Route[] {
+export function incidentRoutes({ relay, incidents, names, directory }: IncidentParts): Route[] {
   const maySee = (caller: Caller, name: string): boolean => {
     const named = names.get(name)
     return caller.may('admin')
       || (named !== undefined && reachOf(name, named, names).every(({ target, platform }) => caller.maySendTo(target, platform, name)))
   }
 
-  /** The incident of a request. @throws RelayError `not-found`, also for one that the caller may not see */
-  const find = (exchange: Exchange): Incident => {
+  /** The incident of a request. @throws RelayError `not-found`, also for one that the caller may not see; `standby` */
+  const find = async (exchange: Exchange): Promise<Incident> => {
+    await relay.active()
     const { caller, params: { id = '' } } = exchange
     const found = /^\w{1,16}$/.test(id) ? incidents.get(id.toLowerCase()) : undefined
     if (!found || !maySee(caller, found.name)) throw new RelayError('not-found', 'no such incident')
@@ -52,7 +55,8 @@ export function incidentRoutes({ incidents, names, directory }: IncidentParts): 
   })
 
   return [
-    route('GET', '/incidents', ['read', 'manage'], ({ caller, query }) => {
+    route('GET', '/incidents', ['read', 'manage'], async ({ caller, query }) => {
+      await relay.active()
       const states = readValue('state', query.get('state'), parseStates, `one of ${incidentStates.join(', ')}, or several with commas`) ?? []
       const since = readValue('since', query.get('since'), readTime, 'a time as in 2026-11-20T10:37:29Z') ?? 0
       const asked = readValue('target', query.get('target'), parseName, 'a name from the list of targets')
@@ -62,15 +66,16 @@ export function incidentRoutes({ incidents, names, directory }: IncidentParts): 
       const found = wanted?.length === 0 ? [] : incidents.list({ states, names: wanted ?? [], since })
       return { data: { incidents: found.map(incident => viewIncident(incident, names.get(incident.name)?.ack)) } }
     }, { quiet: true }),
-    route('GET', '/incidents/:id', ['read', 'manage'], exchange => ({ data: show(find(exchange)) })),
+    route('GET', '/incidents/:id', ['read', 'manage'], async exchange => ({ data: show(await find(exchange)) })),
     route('POST', '/incidents/:id/:action', ['manage'], async exchange => {
       const action = actions.find(each => each === exchange.params.action)
       if (!action) throw new RelayError('not-found', `there is no such action: use ${actions.join(', ')}`)
-      const { id } = find(exchange)
       const { by, until, ...others } = readFields(hasBody(exchange) ? await readJson(exchange, limits) : {})
       const [unknown = until === undefined || action === 'silence' ? undefined : 'until'] = Object.keys(others)
       demand(unknown === undefined, `${action} has no field ${quoted(unknown ?? '')}`)
       const end = action === 'silence' ? { until: readUntil(until, Date.now()) } : {}
+      // After the body, which may take long: the key may have been revoked meanwhile.
+      const { id } = await find(exchange)
       const incident = await incidents.act(id, action, readActor(by, exchange, directory), end)
       return { data: show(incident), log: `incident ${id} is ${incident.state} ${byCaller(exchange)}` }
     }),

@@ -63,7 +63,7 @@ export function httpRoutes(
     ...sendRoutes({ sender, uploads, names, limits: { text: limits, files } }),
     ...deliveryRoutes(relay, names, uploads, path),
     ...queueRoutes(relay),
-    ...incidentRoutes({ incidents, names, directory: roster }),
+    ...incidentRoutes({ relay, incidents, names, directory: roster }),
     contactsRoute(relay.inquiries),
     ...adminRoutes({ access, fixedKeys, madeKeys, targets: names, relay }),
     ...peopleRoutes(relay, roster),

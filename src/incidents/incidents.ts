@@ -111,7 +111,7 @@ export class Incidents {
     const write = (language: Language): string => (
       isReleased ? writeReleased(incident, by.name, language) : describe(incident, now, language)
     )
-    if (isChanged) logger.info('%s', printable(`incident ${id} ${action} by ${by.account ?? by.key ?? by.person ?? ''}, ${by.way}`))
+    if (isChanged) logger.info('%s', printable(`incident ${id} ${action} by ${by.account ?? by.key ?? 'the master key'}, ${by.way}`))
     await this.answer(incident, write, from, isChanged)
     return incident
   }
