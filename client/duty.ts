@@ -1,6 +1,6 @@
 // Incidents, beats, people and rotas, as the relay shows them. An absent time is an empty text.
 import { useStorage } from '@koishijs/client'
-import { ask, change, originOf, pathOf, writeSeconds, type Result } from './admin'
+import { ask, change, levels, originOf, pathOf, writeSeconds, type Result } from './admin'
 import { fieldsOf, listOf, numberOf, textOf, textsOf, wordsOf, type Fields } from './fields'
 
 /** Who sits at this browser: the name of a person, or any other; empty until it was asked for. */
@@ -20,14 +20,19 @@ export function readIncident(fields: Fields) {
 export type Incident = ReturnType<typeof readIncident>
 export type Action = 'take' | 'silence' | 'resolve' | 'release'
 
+/** Puts what nobody has taken first, and the worst of it. */
+function rank({ state, severity }: Incident): number {
+  return state === 'resolved' ? 0 : 10 * unresolved.split(',').indexOf(state) + levels.findIndex(level => level === severity)
+}
+
 /**
- * Lists incidents, the newest first.
+ * Lists incidents by their rank, the newest first.
  *
  * @param state one state, or several with commas in between
  * @param target the name of a target; empty for all
  */
 export function loadIncidents(state: string, target = ''): Promise<Result<Incident[]>> {
-  return ask(({ incidents }) => listOf(incidents).map(readIncident), 'GET', `/incidents?${new URLSearchParams({ state, ...target && { target } })}`)
+  return ask(({ incidents }) => listOf(incidents).map(readIncident).sort((a, b) => rank(a) - rank(b)), 'GET', `/incidents?${new URLSearchParams({ state, ...target && { target } })}`)
 }
 
 export const loadIncident = (id: string): Promise<Result<Incident>> => ask(readIncident, 'GET', `/incidents/${encodeURIComponent(id)}`)

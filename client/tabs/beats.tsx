@@ -95,13 +95,13 @@ export const BeatsTab = defineComponent({
 })
 
 /** The address of the pings of a beat, and lines that call it. */
-function viewPing({ name, ping, cron }: Beat): VNode {
+function viewPing({ ping, cron }: Beat): VNode {
   const t = texts.value.beats
   const url = `${about.value?.url ?? ''}${ping}`
   const lines = [
     [t.pingAddress, url],
     [t.cronLine, `${cron && `${cron} `}backup.sh && curl -fsS -m 10 --retry 5 -o /dev/null ${url}`],
-    [t.runLine, `relay run ${name} --ping ${url} -- backup.sh`],
+    [t.runLine, `relay run --ping ${url} -- backup.sh`],
   ] as const
   return (
     <div>

@@ -103,7 +103,7 @@ function viewIncident(incident: Incident, act: Act): VNode {
   return (
     <li key={id}>
       <div class="relay-grow">
-        <div class="relay-row">
+        <div class="relay-row relay-titled">
           {severityMark(severity)}
           <a href={`#incidents/${id}?${new URLSearchParams(place.value.query)}`}><strong>{title}</strong></a>
         </div>
@@ -191,13 +191,15 @@ const IncidentView = defineComponent({
 function viewDetails(incident: Incident): VNode {
   const { incidents: t, record } = texts.value
   const { id, name, thread, since, events, nextStepAt, timeline } = incident
+  // The first message is a little older than its incident.
+  const messages = new URLSearchParams({ target: name, since: new Date(Date.parse(since) - 5000).toISOString() })
   return (
     <div>
       {describeOwner(incident)}
       <dl class="relay-facts">
         {fact(t.target, name)}
         {fact(t.since, writeMoment(since))}
-        {fact(t.count, <a href={`#deliveries?${new URLSearchParams({ target: name, since })}`}>{t.events(events)}</a>)}
+        {fact(t.count, <a href={`#deliveries?${messages}`}>{t.events(events)}</a>)}
         {nextStepAt && fact(t.next, writeMoment(nextStepAt))}
         {fact(record.id, <span class="mono">{id}</span>)}
         {fact(record.thread, <span class="mono">{thread}</span>, true)}

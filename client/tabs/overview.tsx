@@ -338,7 +338,7 @@ function viewIncidents(incidents: readonly Incident[]): VNode {
       <ul class="relay-list">
         {incidents.slice(0, maxIncidents).map(incident => (
           <li key={incident.id}>
-            <span class="relay-row relay-grow">
+            <span class="relay-row relay-titled relay-grow">
               {severityMark(incident.severity)}
               <a href={`#incidents/${incident.id}`}>
                 <strong>{incident.title}</strong>

@@ -28,6 +28,7 @@ describe('the tab Beats', { skip, timeout: 300_000 }, () => {
       const ping = page.getByRole('dialog', { name: 'backup' })
       const address = await ping.locator('pre').first().innerText()
       assert.equal(await ping.locator('pre').nth(1).innerText(), `30 2 * * * backup.sh && curl -fsS -m 10 --retry 5 -o /dev/null ${address}`)
+      assert.equal(await ping.locator('pre').nth(2).innerText(), `relay run --ping ${address} -- backup.sh`)
       assert.deepEqual(await stage.violations(page), [])
       await page.keyboard.press('Escape')
       await rowOf(page, 'backup').getByText('Waits for its first sign').waitFor()

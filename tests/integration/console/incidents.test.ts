@@ -83,6 +83,20 @@ describe('the tab Incidents', { skip, timeout: 300_000 }, () => {
       await page.getByText('Resolved', { exact: true }).first().click()
       await rowOf(page, 'disk is full').getByRole('link').click()
       await page.getByText('Its source reports the end').waitFor()
+      await page.getByRole('link', { name: '1 message' }).click()
+      await page.locator('tr.record', { hasText: 'disk is full' }).nth(1).waitFor()
+    })
+  })
+
+  test('puts first what nobody has taken, and the worst of it', async () => {
+    await alarm('dba', 'cpu is hot', 'info')
+    await stage.playAlone('incidents', async page => {
+      await rowOf(page, 'cpu is hot').waitFor()
+      assert.deepEqual(await page.locator('.relay-incidents li strong').allInnerTexts().then(all => all.slice(0, 2)), ['api-2 is slow', 'cpu is hot'])
+      await rowOf(page, 'cpu is hot').getByRole('button', { name: 'Resolve' }).click()
+      await page.getByRole('dialog', { name: 'What is your name?' }).getByRole('textbox').fill('Han')
+      await page.keyboard.press('Enter')
+      await page.getByText('Unresolved: 1').waitFor()
     })
   })
 
