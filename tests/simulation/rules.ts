@@ -67,7 +67,7 @@ export const rules: readonly Rule[] = [
   },
   {
     number: 6, off: 'a text that was leaving when its relay ended does not hold its queue',
-    patches: [{ file: 'send/attempt.ts', find: `kind === 'text' && !this.isLast ?`, replace: `kind === 'text' && !this.isLast && !this.sending.earlier ?` }],
+    patches: [{ file: 'send/attempt.ts', find: `kind === 'text' && !this.isLast ?`, replace: `kind === 'text' && !this.isLast && !this.options.earlier ?` }],
   },
   {
     number: 7, off: 'one entry is enough for several equal messages',

@@ -10,8 +10,8 @@ import type { EndCall } from '../delivery/summary'
 import { arrived } from './arrived'
 import type { SendContext } from './context'
 
-/** One platform message to send. */
-export interface Sending {
+/** What an attempt sends. */
+export interface AttemptOptions {
   entry: Entry
   /** The results of the delivery up to now. */
   results: Results
@@ -52,24 +52,18 @@ export function backoff(failures: number, random: number): number {
   return Math.min(firstBackoff * 2 ** (failures - 1), longestBackoff) * (1 + random / 2)
 }
 
+/** What a look-up shows that could not be made. */
+const nothing: Finding = { kind: 'silent', messageIds: [], repeatableUntil: -Infinity }
+
 /**
  * Sends one platform message: call, look up, decide. A call without a clear answer is open: the platform may still carry it out. The next
  * call waits until the open one has settled, and is made only if the history does not show the message, or cannot tell and the message
  * may be repeated. A success counts at any time, a refusal only within the time of its call. A refusal leaves nothing open, but where
  * another call may help, the message is looked up once before anything follows.
  *
- * @throws SendError the outcome of all calls together: `unanswered` while one of them may have arrived
- * @throws RelayError `store-down`, `storage-full`, `stopping`
+ * Each step resolves to the failure that ends the attempt, or to nothing if another call follows or the message has arrived.
  */
-export function attempt(context: SendContext, sending: Sending): Promise<Receipt> {
-  return new Attempt(context, sending).run()
-}
-
-/** What a look-up shows that could not be made. */
-const nothing: Finding = { kind: 'silent', messageIds: [], repeatableUntil: -Infinity }
-
-/** Each step resolves to the failure that ends the attempt, or to nothing if another call follows or the message has arrived. */
-class Attempt {
+export class Attempt {
   private readonly name: string
   /** Whether one of the calls may have arrived. */
   private isOpen: boolean
@@ -90,9 +84,9 @@ class Attempt {
   private isDoubtful = false
   private hasEnded = false
 
-  constructor(private readonly context: SendContext, private readonly sending: Sending) {
+  constructor(private readonly context: SendContext, private readonly options: AttemptOptions) {
     const { clock, policy: { timeout }, queue: { interval } } = context
-    const { entry: { delivery }, indices, earlier, retries } = sending
+    const { entry: { delivery }, indices, earlier, retries } = options
     this.name = nameOf(delivery.id, indices)
     this.isOpen = earlier !== undefined
     this.calls = earlier?.calls ?? 0
@@ -103,8 +97,14 @@ class Attempt {
     this.deadline = delivery.deferred ? Infinity : clock.now() + time
   }
 
+  /**
+   * Sends the message.
+   *
+   * @throws SendError the outcome of all calls together: `unanswered` while one of them may have arrived
+   * @throws RelayError `store-down`, `storage-full`, `stopping`
+   */
   async run(): Promise<Receipt> {
-    const { context: { claims, stop }, sending: { chat, earlier } } = this
+    const { context: { claims, stop }, options: { chat, earlier } } = this
     try {
       let failure = earlier && await this.lookUp(new SendError('unanswered'))
       while (!failure && !this.receipt && !stop.aborted) failure = await this.call()
@@ -122,7 +122,7 @@ class Attempt {
 
   private async call(): Promise<SendError | undefined> {
     const { clock, policy: { timeout }, deliveries } = this.context
-    const { entry, indices, message, settle, results } = this.sending
+    const { entry, indices, message, settle, results } = this.options
     this.calls++
     const begun = clock.now()
     const leaving: Open = { indices, likeness: message.likeness, since: this.since ??= clock.wall(), settle, calls: this.calls }
@@ -147,7 +147,7 @@ class Attempt {
 
   private async exchange(time: number): Promise<SendError | undefined> {
     const { port, clock, claims, deliveries, limits, stop, store } = this.context
-    const { entry, account, chat, message, settle } = this.sending
+    const { entry, account, chat, message, settle } = this.options
     let endCall: EndCall | undefined
     let unwatch: (() => void) | undefined
     let failure: SendError | undefined
@@ -197,15 +197,15 @@ class Attempt {
 
   /** The failure of a message that was not ready in time. Postponed by anything but a stop, a deferred one would block its queue. */
   private unready(): SendError {
-    if (this.sending.message.isOpening) {
+    if (this.options.message.isOpening) {
       return new SendError('unsent', 'it did not name the channel of the private chat in time', { causeId: 'unreachable' })
     }
-    const outcome = this.sending.entry.delivery.deferred && !this.context.stop.aborted ? 'refused' : 'unsent'
+    const outcome = this.options.entry.delivery.deferred && !this.context.stop.aborted ? 'refused' : 'unsent'
     return new SendError(outcome, 'another plugin of the bot held the message back, or its files came too slowly')
   }
 
   private onSuccess(receipt: Receipt): void {
-    const { context, sending: { entry, account, indices, chat, message } } = this
+    const { context, options: { entry, account, indices, chat, message } } = this
     const { claims, stop } = context
     // Until the end is in the file, and after a stop, the next relay finds the answer with the chat.
     claims.answered(chat, this.name, receipt, isDurable(entry.delivery) || stop.aborted)
@@ -220,7 +220,7 @@ class Attempt {
    */
   private async rest(failure: SendError): Promise<SendError | undefined> {
     const { clock, limits, policy: { timeout }, queue: { interval } } = this.context
-    const { account, chat, entry: { delivery: { deferred } } } = this.sending
+    const { account, chat, entry: { delivery: { deferred } } } = this.options
     const limit = limits.rest(chat)
     const time = Math.max(backoff(Math.max(this.calls, 1), Math.random()), interval, limit)
     const isPostponed = failure.outcome === 'unsent' && (deferred || !account.isOnline || limit > longestLimit)
@@ -239,18 +239,18 @@ class Attempt {
     // The next relay has to look.
     if (stop.aborted && finding === nothing) this.isOpen = true
     const isKnown = finding.kind === 'absent' || finding.kind === 'no-history'
-    return end ?? (isKnown || isRepeatable(this.sending.kind) ? undefined : failure)
+    return end ?? (isKnown || isRepeatable(this.options.kind) ? undefined : failure)
   }
 
   private openCall(): OpenCall {
-    const { context: { claims, clock }, sending: { chat, message: { likeness }, settle } } = this
+    const { context: { claims, clock }, options: { chat, message: { likeness }, settle } } = this
     return claims.restore(chat, this.name, { likeness, since: this.since ?? clock.wall(), settle })
   }
 
   /** Looks for the message until it is found, may be sent again, or the time is over. */
   private async lookUp(failure: SendError): Promise<SendError | undefined> {
     const { clock, claims, policy: { timeout }, stop } = this.context
-    const { chat, entry, kind, message, message: { likeness } } = this.sending
+    const { chat, entry, kind, message, message: { likeness } } = this.options
     const call = this.openCall()
     // A deferred text with calls left holds its queue until it has settled. Any other deferred message steps aside.
     const patience = kind === 'text' && !this.isLast ? claims.settling(chat, likeness) + 2 * timeout : timeout
@@ -286,7 +286,7 @@ class Attempt {
   /** Does one look-up as soon as the bot is online. */
   private async look(call: OpenCall, until: number): Promise<Finding> {
     const { port, lookUps, clock, policy: { timeout } } = this.context
-    const { account, message, kind, entry: { delivery: { target } } } = this.sending
+    const { account, message, kind, entry: { delivery: { target } } } = this.options
     const unwatch = port.onHealth(() => this.wake())
     await this.wait(until - clock.now(), () => account.isOnline)
     unwatch()
@@ -302,7 +302,7 @@ class Attempt {
   }
 
   private get isLast(): boolean {
-    return this.calls > this.sending.retries
+    return this.calls > this.options.retries
   }
 
   /** Waits for so many milliseconds, or until `isDone`, the message has arrived, or the relay stops. */

@@ -5,7 +5,7 @@ import type { Entry } from '../delivery/deliveries'
 import { failureOf, isPassing, unanswered, withArrived, type ItemResult, type Open, type Results } from '../delivery/delivery'
 import type { MessageKind } from '../look-up/look-up'
 import { arrived } from './arrived'
-import { attempt } from './attempt'
+import { Attempt } from './attempt'
 import { compose, divide, kindOf, settlingTime } from './compose'
 import type { Gated, SendContext } from './context'
 import { itemsFor } from './items'
@@ -135,7 +135,7 @@ class Send {
       const message = messageOf(account, entry.delivery, indices, await load(items))
       const settle = settlingTime(items, Math.max(settleTime, timeout))
       const [chat, kind] = [queue.name, kindOf(items)]
-      const receipt = await attempt(context, { entry, results, indices, chat, account, message, kind, settle, retries, earlier })
+      const receipt = await new Attempt(context, { entry, results, indices, chat, account, message, kind, settle, retries, earlier }).run()
       // A batch may take long: each of its messages counts at once.
       gates.arrived(queue)
       return await arrived(context, entry, account, { indices, likeness: message.likeness }, receipt)
