@@ -63,9 +63,9 @@ export const english = {
 /** The texts in Chinese. */
 export const chinese: typeof english = {
   incidents: {
-    title: '故障', state: '状态', target: '目标', anyTarget: '所有目标', since: '开始', count: '消息', next: '下一步', timeline: '经过',
-    hint: '发往勾选了“需要有人认领”的目标（见“密钥与目标”）的消息会成为一起故障。在群里引用它，回复“我来”“静默 2h”或“解决”也可以。',
-    unresolved: number => `未解决：${number}`, resolved: '已解决', none: '没有未解决的故障。', noneResolved: '这里还没有。',
+    title: '事件', state: '状态', target: '目标', anyTarget: '所有目标', since: '开始', count: '消息', next: '下一步', timeline: '经过',
+    hint: '发往勾选了“需要有人认领”的目标（见“密钥与目标”）的消息会成为一起事件。在群里引用它，回复“我来”“静默 2h”或“解决”也可以。',
+    unresolved: number => `未解决：${number}`, resolved: '已解决', none: '没有未解决的事件。', noneResolved: '这里还没有。',
     more: number => `另有 ${number} 起，请按目标或状态筛选。`, events: number => `${number} 条消息`,
     states: { open: '待认领', taken: '处理中', silenced: '静默', resolved: '已解决' },
     severities: { critical: '严重', warning: '警告', info: '提示' },
@@ -112,10 +112,10 @@ export const chinese: typeof english = {
   },
   ack: {
     title: '值班：@ 与认领', mention: severity => `${severity}时 @`, all: '全体成员',
-    isOn: '需要有人认领（故障）', from: '从什么级别起', who: '谁可以认领', whoHint: '留空则群里所有人都可以。',
+    isOn: '需要有人认领（事件）', from: '从什么级别起', who: '谁可以认领', whoHint: '留空则群里所有人都可以。',
     remind: '认领后每隔多久提醒', remindHint: '如 4h。留空则不提醒。',
     steps: '一直没有人认领时', step: number => `第 ${number} 步`, after: '多久之后', call: '@ 谁', to: '改发到别的聊天',
-    toHint: '留空则发到故障所在的聊天。', again: '每隔多久重复', againHint: '留空则不重复。', add: '添加一步', remove: '移除这一步',
+    toHint: '留空则发到事件所在的聊天。', again: '每隔多久重复', againHint: '留空则不重复。', add: '添加一步', remove: '移除这一步',
     takes: '需要有人认领',
   },
 }

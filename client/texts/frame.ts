@@ -26,7 +26,7 @@ export const english = {
 /** The texts in Chinese. */
 export const chinese: typeof english = {
   title: '消息转发',
-  tabs: { overview: '概览', incidents: '故障', beats: '心跳', deliveries: '投递', send: '发送', integrations: '接入', keys: '密钥与目标' },
+  tabs: { overview: '概览', incidents: '事件', beats: '心跳', deliveries: '投递', send: '发送', integrations: '接入', keys: '密钥与目标' },
   language: '语言',
   common: {
     copy: '复制', copied: '已复制', cancel: '取消', close: '关闭', loading: '加载中…', all: '全部',

@@ -106,7 +106,7 @@ export const sentences: Readonly<Record<string, string>> = {
   '{} must be a duration of at most 30d: seconds, or such as 90s, 5m, 4h or 1d': '时长应如 90s、5m、4h、1d，最长 30d',
   '{} must be later than the step before: it counts from the first message': '每一步应晚于上一步，都从第一条消息算起',
   '{} must have mention or to': '每一步应选择 @ 谁，或另一个聊天',
-  'no such incident': '没有这起故障',
+  'no such incident': '没有这起事件',
   'cron must have five fields, such as "30 2 * * *" for each day at 02:30': 'cron 表达式应有五段，例如每天 02:30 为“30 2 * * *”',
   'cron never comes': '这个 cron 表达式没有对应的时间',
   '{} must be a duration such as 90s, 5m, 4h or 1d, from {}s to 366d': '时长应如 90s、5m、4h、1d，最长 366d',
