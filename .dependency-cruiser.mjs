@@ -124,7 +124,7 @@ export default {
     })),
 
     {
-      name: 'only-the-port-is-known',
+      name: 'relay-knows-the-port-only',
       comment: 'The relay works with any platform: index.ts hands it an implementation of the port.',
       severity: 'error',
       from: { path: within('relay') },
