@@ -12,7 +12,7 @@ import type { Clock } from '../relay/clock'
 import type { Submission } from '../relay/options'
 import type { Store, Writer } from '../relay/store/store'
 import { catchUp, createBeat, expire, pause, receive, resume, type Beat, type Notice, type Sign } from './beat'
-import type { BeatRule } from './rule'
+import { scheduleOf, type BeatRule } from './rule'
 import { readRows, saveRow, type Row } from './table'
 import { writeNotice } from './texts'
 
@@ -63,7 +63,7 @@ export class Beats {
   /** Makes or changes a rule. @throws as `Made.put` */
   async put(name: string, value: unknown): ReturnType<Made<BeatRule>['put']> {
     const put = await this.rules.put(name, value)
-    await this.change(put.listed.name, catchUp)
+    await this.change(put.listed.name, (beat, rule, now) => beat.schedule === scheduleOf(rule) ? beat : catchUp(beat, rule, now))
     return put
   }
 
@@ -112,18 +112,18 @@ export class Beats {
   /** Looks for beats whose time is over, and submits what people are to hear. To be called each second. */
   async check(): Promise<void> {
     const { clock, logger } = this.options
-    if (this.isBusy) return
+    const isFree = !this.isBusy
     this.isBusy = true
     try {
       const store = this.store()
       const now = clock.wall()
-      await Promise.all(readRows(store, 'due_at <= ?', now).map(row => this.attend(store, row, now)))
+      if (isFree) await Promise.all(readRows(store, 'due_at <= ?', now).map(row => this.attend(store, row, now)))
     } catch (error) {
       const { code, logText } = RelayError.from(error)
       // The store itself tells why it cannot be used.
       if (code !== 'store-down' && code !== 'storage-full') logger.warn('%s', `beats cannot be checked: ${logText}`)
     } finally {
-      this.isBusy = false
+      if (isFree) this.isBusy = false
     }
   }
 

@@ -97,6 +97,23 @@ describe('beats', () => {
     await told(relay, 4)
   })
 
+  test('an alert to a name with `ack` is an incident, which the next good sign resolves', async t => {
+    const targets = { ops: { to: `group:${group}`, ack: { from: 'warning' }, mention: { critical: 'all' } } }
+    const relay = await relayWith(t, { config: { ...config, targets } })
+    const path = await make(relay, 'backup', { severity: 'critical' })
+    const incidents = async (): Promise<unknown> => records((await relay.ask('/relay/incidents')).data.incidents)
+      .map(({ name, severity, thread, state }) => ({ name, severity, thread, state }))
+    const incident = { name: 'ops', severity: 'critical', thread: 'beat:backup' }
+    for (const again of [0, 1]) {
+      await ping(relay, `${path}/fail`)
+      assert.equal(await told(relay, again * 2 + 1), 'backup 失败')
+      assert.deepEqual(relay.simulator.ledger.at(-1)?.segments[0], { type: 'at', data: { qq: 'all' } })
+        assert.deepEqual(await incidents(), ['open', ...again ? ['resolved'] : []].map(state => ({ ...incident, state })))
+      await ping(relay, path)
+      assert.match(await told(relay, again * 2 + 2), /backup 恢复/)
+    }
+  })
+
   test('an outage alarms nobody, and the state, the secret and what is to be told outlive it', async t => {
     const relay = await relayWith(t, { config })
     const path = await make(relay, 'backup', { every: 3, grace: 0 })
