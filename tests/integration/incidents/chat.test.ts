@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { OtherBot } from '../../support/other-bot'
 import { until } from '../../support/until'
 import { serveCallback } from '../commands/support'
 import { bob, Desk, group, hanMei, liLei } from './support'
@@ -68,10 +69,12 @@ describe('a word with a quote', () => {
     assert.match(await desk.answer(() => desk.quote(other, '我来', bob, card)), /^值班Bob 在看/)
   })
 
-  test('does nothing for the bot itself, for what was said before the start, and for a second report', async t => {
+  test('does nothing for a bot, for what was said before the start, and for a second report', async t => {
     const desk = await Desk.open(t)
-    const [id, { simulator }] = [await desk.alarm('db', { to: 'open' }), desk.relay]
+    const [id, { simulator, app }] = [await desk.alarm('db', { to: 'open' }), desk.relay]
+    app.plugin(OtherBot, { platform: 'onebot', selfId: bob })
     assert.match(await desk.nothing(id, () => {
+      desk.quote(id, '我来', bob)
       simulator.say({ group, user: '10000', selfMessage: true, replyTo: id, text: '我来' })
       desk.quote(id, '我来', '10000')
       desk.quote(id, '我来', liLei, { time: Math.floor(Date.now() / 1000) - 60 })
@@ -160,11 +163,12 @@ describe('a reaction', () => {
     const desk = await Desk.open(t)
     const id = await desk.alarm('db', { to: 'open' })
     const other = await desk.alarm('web')
-    const answers = await desk.answers(11, () => {
-      for (let user = 1; user <= 1000; user++) desk.react(id, '128064', String(20_000 + user))
-      desk.quote(other, '谁')
-    })
-    assert.equal(answers.length, 11)
+    const { ledger } = desk.relay.simulator
+    for (let user = 1; user <= 1000; user++) desk.react(id, '128064', String(20_000 + user))
+    await until('the answers are there', () => ledger.length >= 12)
+    desk.quote(other, '谁')
+    await until('the other one is there', () => open.test(ledger.at(-1)?.text ?? ''))
+    assert.equal(ledger.length, 13)
   })
 })
 
