@@ -1,4 +1,5 @@
 import { defineComponent, nextTick, shallowRef, type PropType, type VNode } from 'vue'
+import { pageName } from '../api'
 import { actOn, loadIncident, loadIncidents, me, unresolved, type Action, type Incident } from '../duty'
 import { numberOf, textOf, type Fields } from '../fields'
 import { people, targets } from '../inventory'
@@ -218,7 +219,8 @@ function viewEntry({ kind, at, by, way, account, key_name: key, step, until }: F
     by ? t.did(nameOfPerson(textOf(by)), word) : capital(word),
     ...step === undefined ? [] : [t.step(numberOf(step))], ...until ? [t.until(writeMoment(textOf(until)))] : [],
   ]
-  const how = [writeMoment(textOf(at)), ...way ? [wordFor(t.ways, textOf(way))] : [], ...[account, key].map(textOf).filter(Boolean)]
+  const door = key === pageName ? [t.ways.page] : way ? [wordFor(t.ways, textOf(way)), ...[account, key].map(textOf).filter(Boolean)] : []
+  const how = [writeMoment(textOf(at)), ...door]
   return (
     <li class="relay-row">
       <strong>{texts.value.common.list(what)}</strong>

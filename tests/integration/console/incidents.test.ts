@@ -52,7 +52,7 @@ describe('the tab Incidents', { skip, timeout: 300_000 }, () => {
       await row.getByRole('link', { name: 'db-1 is down' }).press('Enter')
       const details = page.getByRole('dialog', { name: 'Incident' })
       await details.getByText(/^李雷 took it$/).waitFor()
-      await details.getByText(/by HTTP, console$/).first().waitFor()
+      await details.getByText(/, on this page$/).first().waitFor()
       await details.getByText(/^李雷 silenced it, until /).waitFor()
       assert.deepEqual(await stage.violations(page), [])
       await details.getByRole('button', { name: 'Release: db-1 is down' }).click()
