@@ -1,9 +1,10 @@
-// Takes the screenshots of the page in Koishi's console that the documents show.
+// Takes the pictures that the documents show: the page in Koishi's console, and the story of an incident.
 // Usage: npm run screenshots [folder]
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { launchBrowser } from './browser'
 import { startDemo } from './demo'
+import { pictureStory } from './story'
 
 const [folder = 'docs/images'] = process.argv.slice(2)
 const viewport = { width: 1280, height: 860 }
@@ -27,6 +28,7 @@ async function main(): Promise<void> {
     }
     await page.close()
     await stop()
+    await pictureStory(browser, locale, join(folder, locale === 'zh-CN' ? 'chat-zh.png' : 'chat.png'))
   }
   await browser.close()
 }

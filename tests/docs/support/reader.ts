@@ -12,6 +12,7 @@ import { repository } from './pages'
 
 /** A message of the simulator's page. */
 export interface Shown {
+  id: string
   /** Whether the bot sent it. */
   self: boolean
   parts: Record<string, unknown>[]
@@ -73,7 +74,11 @@ export class Workplace {
 
 /** A bot of the repository with its simulator, as `npm start` gives it, and with a callback. */
 export class Reader {
-  private constructor(readonly place: Workplace, private readonly page: string) {}
+  private constructor(
+    readonly place: Workplace,
+    /** Address of the simulator's page. */
+    readonly page: string,
+  ) {}
 
   /** @param start the block that starts the bot with a callback on port 3000 */
   static async start(start: string): Promise<Reader> {
@@ -101,7 +106,9 @@ export class Reader {
   async messages(chat = '123456'): Promise<Shown[]> {
     const state = record(await (await fetch(new URL('api/state', this.page))).json())
     const found = records(state.chats).find(({ id }) => id === chat)
-    return records(record(found).messages).map(({ sender, parts }) => ({ self: record(sender).self === true, parts: records(parts) }))
+    return records(record(found).messages).map(({ id, sender, parts }) => ({
+      id: String(id), self: record(sender).self === true, parts: records(parts),
+    }))
   }
 
   /** The bytes of a picture that the page shows. */
@@ -109,9 +116,9 @@ export class Reader {
     return Buffer.from(await (await fetch(new URL(String(part?.src), this.page))).arrayBuffer())
   }
 
-  /** Lets a member of the group say something. */
-  say(text: string): Promise<void> {
-    return this.act('say', { type: 'group', chat: '123456', user: '10001', text })
+  /** Lets a member of the group say something. @param reply the message that it quotes */
+  say(text: string, user = '10001', reply?: string): Promise<void> {
+    return this.act('say', { type: 'group', chat: '123456', user, text, reply })
   }
 
   /** Mutes the bot in the group, or lifts that. */
