@@ -163,12 +163,15 @@ export function withMentions(items: readonly ParsedItem[], called: readonly Call
   const mentions = called.flatMap(({ userId }): Item[] => userId === undefined ? [] : [{ type: 'at', userId }])
   const written = called.flatMap(({ userId, name }) => userId === undefined ? [`@${name}`] : [])
   const [first, ...rest] = items.slice(at)
-  return [...items.slice(0, at), ...mentions, ...first ? withNames(first, written.join(' ')) : [], ...rest]
+  // The names of accounts, which the platform writes, end without a blank.
+  const names = [...mentions.length > 0 ? [''] : [], ...written]
+  return [...items.slice(0, at), ...mentions, ...first ? withNames(first, names) : [], ...rest]
 }
 
-function withNames(item: ParsedItem, names: string): ParsedItem[] {
-  if (names === '') return [item]
-  return 'text' in item ? [{ ...item, text: `${names} ${item.text}` }] : [{ type: 'text', text: names }, item]
+function withNames(item: ParsedItem, names: readonly string[]): ParsedItem[] {
+  if ('text' in item) return [{ ...item, text: [...names, item.text].join(' ') }]
+  const text = names.join(' ').trim()
+  return text === '' ? [item] : [{ type: 'text', text }, item]
 }
 
 /** Adds a line to the first text. */

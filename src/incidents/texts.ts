@@ -26,7 +26,7 @@ const wordings: Readonly<Record<Language, Wording>> = {
     resolved: (who, span) => `${who} 已解决，持续 ${span}`,
     ended: (span, who) => `持续 ${span}，${who === '' ? '无人认领' : `${who}处理`}`,
     over: time => `已经解决（${time}）`,
-    step: (span, id, title) => `${span} 没有人认领（${id}）：${title}\n引用这条消息回复“我来”即可认领`,
+    step: (span, id, title) => `${span}没有人认领（${id}）：${title}\n引用这条消息回复“我来”即可认领`,
     reminded: (span, id, title) => `${span} 前认领，还没有解决（${id}）：${title}`,
   },
   'en-US': {

@@ -21,21 +21,21 @@ export async function pictureStory(browser: Browser, locale: 'zh-CN' | 'en-US', 
   const reader = await Reader.start(`TZ=Asia/Shanghai ${variables.join(' ')} npm start`)
   try {
     const key = await reader.key()
-    const post = async (fixture: string): Promise<void> => {
-      const { payload } = record(JSON.parse(await readFile(join(repository, `tests/fixtures/hooks/uptime-kuma/${fixture}.json`), 'utf8')))
+    const report = async (status: 0 | 1): Promise<void> => {
+      const { payload } = record(JSON.parse(await readFile(join(repository, `tests/fixtures/hooks/uptime-kuma/down.json`), 'utf8')))
       const { heartbeat, ...rest } = record(payload)
       // Uptime Kuma writes UTC without saying so.
       const time = new Date().toISOString().replace('T', ' ').slice(0, -1)
-      const body = JSON.stringify({ ...rest, heartbeat: { ...record(heartbeat), time, lastDownTime: undefined } })
+      const body = JSON.stringify({ ...rest, heartbeat: { ...record(heartbeat), time, status, msg: status === 1 ? '200 - OK' : 'connect ECONNREFUSED' } })
       const init = { method: 'POST', body, headers: { 'content-type': 'application/json' } }
       await fetch(`${reader.url}/hooks/uptime-kuma/ops?key=${key}`, init)
     }
     const has = (count: number): Promise<void> => until(`there are ${count} messages`, async () => (await reader.messages()).length >= count, 90_000)
-    await post('down')
+    await report(0)
     await has(2)
     await reader.say(word, account, (await reader.messages()).at(-1)?.id)
     await has(4)
-    await post('up')
+    await report(1)
     await has(5)
     const viewport = { width: 900, height: 860 }
     const page = await browser.newPage({ locale, timezoneId: 'Asia/Shanghai', viewport, reducedMotion: 'reduce' })

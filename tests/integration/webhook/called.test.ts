@@ -21,7 +21,7 @@ describe('severity and mention', () => {
       {}, { severity: 'critical' }, { severity: 'critical', mention: 'none' }, { mention: 'oncall,li-lei' }, { severity: 'warning', mention: { warning: 'all' } },
       { severity: 'ok', mention: 'oncall' }, { mention: 'han-mei' },
     ]) assert.equal((await relay.send({ to: 'ops', msg: 'x', ...fields })).status, 200)
-    assert.deepEqual(arrived(), ['x', '@10001|x', 'x', '@10001|x', '@all|x', 'x', '@韩梅梅 x'])
+    assert.deepEqual(arrived(), ['x', '@10001| x', 'x', '@10001| x', '@all| x', 'x', '@韩梅梅 x'])
   })
 
   test('may be in an address, a form, and the address of a hook', async () => {
@@ -31,7 +31,7 @@ describe('severity and mention', () => {
     for (const path of ['ops', 'group:1?mention=li-lei&severity=info']) assert.equal((await relay.request(`/send/${path}`, { method: 'POST', body: form })).status, 200)
     assert.equal((await post(relay, 'message/ops?severity=critical', { text: '3' })).status, 200)
     assert.equal((await post(relay, 'message/group:1?mention=oncall', { text: '4' })).status, 200)
-    assert.deepEqual(arrived(), ['@10001|1', '@10001|2', '@10001|2', '@10001|❌ 3', '@10001|4'])
+    assert.deepEqual(arrived(), ['@10001| 1', '@10001| 2', '@10001| 2', '@10001| ❌ 3', '@10001| 4'])
   })
 
   test('call nobody unknown, and everybody only with the permission', async () => {
@@ -44,12 +44,12 @@ describe('severity and mention', () => {
     const lacks = [403, 'this key may not do this: it lacks the permission mention-all']
     assert.deepEqual([await problem({ mention: 'all' }), await problem({ severity: 'ok', mention: { info: 'all' } })], [lacks, lacks])
     assert.deepEqual([(await post(relay, 'message/ops?mention=all', { text: 'x' }, { key })).status, (await post(relay, 'message/ops?mention=wang', { text: 'x' })).status], [403, 400])
-    assert.deepEqual([(await problem({ severity: 'critical', mention: 'oncall' }))[0], arrived()], [200, ['@10001|x']])
+    assert.deepEqual([(await problem({ severity: 'critical', mention: 'oncall' }))[0], arrived()], [200, ['@10001| x']])
   })
 
   test('make another request of one with the same key', async () => {
     const send = (fields: object) => relay.send({ to: 'ops', msg: 'x', ...fields }, { 'idempotency-key': 'k' })
     assert.deepEqual([(await send({ mention: 'li-lei' })).status, (await send({ mention: 'li-lei' })).status, (await send({})).status], [200, 200, 422])
-    assert.deepEqual(arrived(), ['@10001|x'])
+    assert.deepEqual(arrived(), ['@10001| x'])
   })
 })

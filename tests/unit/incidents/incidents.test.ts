@@ -10,7 +10,7 @@ describe('an incident', () => {
     await world.event('db is down')
     await world.event('db is still down')
     await world.pass(4)
-    assert.deepEqual(world.texts, ['at+db is down', 'db is still down'])
+    assert.deepEqual(world.texts, ['at+ db is down', 'db is still down'])
     const { state, events, called, title } = world.only
     assert.deepEqual({ state, events, called, title }, { state: 'open', events: 2, called: ['li-lei'], title: 'db is down' })
     await world.event('db is up', { severity: 'ok' })
@@ -25,9 +25,9 @@ describe('an incident', () => {
     await world.pass(31)
     const { id } = world.only
     assert.deepEqual(world.texts.slice(1), [
-      `at+5 分钟 没有人认领（${id}）：db is down\n引用这条消息回复“我来”即可认领`,
-      `at+15 分钟 没有人认领（${id}）：db is down\n引用这条消息回复“我来”即可认领`,
-      `30 分钟 没有人认领（${id}）：db is down\n引用这条消息回复“我来”即可认领`,
+      `at+ 5 分钟没有人认领（${id}）：db is down\n引用这条消息回复“我来”即可认领`,
+      `at+ 15 分钟没有人认领（${id}）：db is down\n引用这条消息回复“我来”即可认领`,
+      `30 分钟没有人认领（${id}）：db is down\n引用这条消息回复“我来”即可认领`,
     ])
     await world.pass(120)
     assert.equal(world.texts.length, 4)
@@ -68,7 +68,7 @@ describe('an incident', () => {
     await world.pass(61)
     const texts = world.texts.filter(text => !text.includes('没有人认领'))
     assert.equal(texts.at(-1), '静默结束，期间 2 条，最新：two')
-    assert(texts.includes('at+another thread'))
+    assert(texts.includes('at+ another thread'))
     assert(!texts.includes('one'))
     const back = world.incidents.get(id)
     assert.equal(back?.state, 'open')
@@ -98,7 +98,7 @@ describe('an incident', () => {
     assert.equal(world.all.length, 1)
     await world.event('db is down', { begunAt: 'c' })
     assert.deepEqual(world.all.map(({ state }) => state), ['open', 'resolved'])
-    assert.equal(world.texts.at(-1), 'at+db is down')
+    assert.equal(world.texts.at(-1), 'at+ db is down')
   })
 
   it('is none for an event that is less bad than its name wants', async () => {
@@ -106,7 +106,7 @@ describe('an incident', () => {
     await world.event('a note', { severity: 'info' })
     assert.deepEqual(world.all, [])
     await world.event('worse', { severity: 'critical' })
-    assert.equal(world.texts.at(-1), 'at+worse')
+    assert.equal(world.texts.at(-1), 'at+ worse')
     assert.equal(world.only.severity, 'critical')
   })
 
@@ -121,7 +121,7 @@ describe('an incident', () => {
     await world.pass(30)
     await world.restart()
     await world.pass(1)
-    assert.match(world.texts.at(-1) ?? '', /^3\d 分钟 没有人认领/)
+    assert.match(world.texts.at(-1) ?? '', /^3\d 分钟没有人认领/)
     assert.equal(world.texts.length, 3)
   })
 

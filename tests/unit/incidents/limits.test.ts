@@ -24,7 +24,7 @@ describe('many incidents', () => {
     const first = world.only
     seed(world, first, mostIncidents - 2, { state: 'taken' })
     for (const thread of ['a', 'b', 'c']) await world.event(thread, { thread })
-    assert.deepEqual(world.texts.slice(-3).map(text => text.replace('at+', '')), ['a', 'b', 'c'])
+    assert.deepEqual(world.texts.slice(-3).map(text => text.replace('at+ ', '')), ['a', 'b', 'c'])
     assert.deepEqual(world.warnings, ['10000 incidents are unresolved: events are sent without one until some are resolved'])
     assert.deepEqual(world.incidents.list({ states: ['open'] }).map(({ thread }) => thread), ['a', 'db'])
 
@@ -46,7 +46,7 @@ describe('many incidents', () => {
     await world.event('db is down')
     seed(world, world.only, 150, { name: 'full', severity: 'critical', heard: { 'group:2': 'critical' } })
     await world.core.run(12_000)
-    assert.match(world.texts.at(-1) ?? '', /^at\+10 秒 没有人认领/)
+    assert.match(world.texts.at(-1) ?? '', /^at\+ 10 秒没有人认领/)
     assert(world.warnings.every(line => line.includes('is tried again: too many messages are waiting')), world.warnings.join('\n'))
   })
 })
@@ -66,7 +66,7 @@ test('a full disk changes no incident, is told once, and what was due comes afte
   assert.match(world.warnings[0] ?? '', /^incidents cannot go on: the disk of the relay is full/)
   world.core.storage.isFull = false
   await world.pass(1)
-  assert.match(world.texts.at(-1) ?? '', /^at\+10 分钟 没有人认领/)
+  assert.match(world.texts.at(-1) ?? '', /^at\+ 10 分钟没有人认领/)
   assert.equal(world.warnings.length, 1)
 })
 
