@@ -108,7 +108,7 @@ describe('beats', () => {
       await ping(relay, `${path}/fail`)
       assert.equal(await told(relay, again * 2 + 1), 'backup 失败')
       assert.deepEqual(relay.simulator.ledger.at(-1)?.segments[0], { type: 'at', data: { qq: 'all' } })
-        assert.deepEqual(await incidents(), ['open', ...again ? ['resolved'] : []].map(state => ({ ...incident, state })))
+      assert.deepEqual(await incidents(), ['open', ...again ? ['resolved'] : []].map(state => ({ ...incident, state })))
       await ping(relay, path)
       assert.match(await told(relay, again * 2 + 2), /backup 恢复/)
     }
