@@ -639,16 +639,18 @@ function isLateEqual({ calls, ledger }: Run, mark: string): boolean {
 }
 
 /**
- * A kill, or a new owner, forgets messages without a key. A forgotten message may be taken
- * for an equal one of the present process, and so may one that was refused without a known cause and shows too late.
+ * A kill, or a new owner, forgets messages without a key, and so does a failure of the disk right after them. A forgotten message may be
+ * taken for an equal one of the present process, and so may one that was refused without a known cause and shows too late.
  */
-function isTakenForEqual({ accounts, acquisitions, calls, ledger, endings }: Run, mark: string): boolean {
-  const isUnknown = ({ process, begunAt, marks }: Call): boolean => {
+function isTakenForEqual(run: Run, mark: string): boolean {
+  const { accounts, acquisitions, calls, ledger, endings } = run
+  const isUnknown = ({ process, begunAt, answeredAt = begunAt, marks }: Call): boolean => {
     const { request } = accounts.find(account => account.marks.some(mark => marks.includes(mark))) ?? {}
     const isLast = (at: number): boolean => at >= begunAt && at <= begunAt + 120_000
     return request !== undefined && !mustBeKept(request) && (
       endings.some(ending => ending.process === process && isSudden(ending) && isLast(ending.at))
       || acquisitions.some(({ at, process: owner }) => owner !== process && at <= begunAt + 120_000)
+      || (hasDiskFault(run) && acquisitions.some(({ at, process: own }) => own === process && at >= begunAt && at <= answeredAt + 1_000))
     )
   }
   const own = calls.filter(({ marks }) => marks.includes(mark))
