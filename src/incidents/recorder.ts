@@ -181,10 +181,9 @@ function withLine(items: readonly ParsedItem[], line: string): readonly ParsedIt
   return items.map((item, index) => index === at && 'text' in item ? { ...item, text: `${item.text}\n${line}` } : item)
 }
 
-/** The first line of a message. */
+/** What a message is about: what a digest shows of it, or else its first two lines, as the first one may not name the machine. */
 export function titleOf(items: readonly ParsedItem[]): string {
-  const text = items.find(item => 'text' in item)
-  const [line = ''] = text && 'text' in text ? text.text.trim().split('\n') : []
+  const { text, line = text.trim().split('\n').slice(0, 2).join(' ') } = items.find(item => 'text' in item) ?? { text: '' }
   return Array.from(line).slice(0, longestTitle).join('')
 }
 
