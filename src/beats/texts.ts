@@ -30,6 +30,7 @@ export function writeNotice(notice: Notice, { name, zone }: BeatRule, language: 
   const line = (what: string, facts: readonly string[], mark: string): string => (
     `${name} ${what}${facts.length > 0 ? mark : ''}${facts.join(words.comma)}`
   )
+  if (isOver && kind === 'hung' && took.length > 0) return line(words.over, took, words.comma)
   if (isOver) return line(words.over, [words[kind === 'failed' ? 'since' : 'lateBy'](writeSpan(at - due, language))], words.comma)
   if (kind === 'hung') return [line(words.hung(moment(due)), [], ''), ...linesOf(tail)].join('\n')
   if (kind === 'late') return line(words.late, last === undefined ? [] : [words.last(moment(last)), ...took], words.colon)

@@ -123,7 +123,7 @@ describe('a beat', () => {
     }
     assert.deepEqual([world.state, world.texts], ['down', ['backup 08:00 开始后没有结束']])
     await world.sign(good)
-    assert.deepEqual([world.state, world.texts.slice(1)], ['up', ['backup 恢复，迟到 1 小时 15 分钟']])
+    assert.deepEqual([world.state, world.texts.slice(1)], ['up', ['backup 恢复，用时 25 分钟']])
   })
 
   test('tells of a failure with its exit status and the end of its log, once', async () => {
