@@ -1,19 +1,18 @@
 import type { Language } from '../lib/language'
-import { writeSpan } from '../lib/span'
+import { writeMoment, writeSpan } from '../lib/span'
 import { printable } from '../lib/log'
-import { day } from '../lib/time'
 import type { Notice } from './beat'
 import type { BeatRule } from './rule'
 
 const wordings = {
   'zh-CN': {
-    yesterday: '昨天 ', comma: '，', colon: '：',
+    comma: '，', colon: '：',
     late: '没有按时报到', hung: (time: string) => `${time} 开始后没有结束`, failed: '失败',
     last: (time: string) => `上次 ${time}`, took: (span: string) => `用时 ${span}`, status: (status: number) => `退出码 ${status}`,
     over: '恢复', lateBy: (span: string) => `迟到 ${span}`, since: (span: string) => `${span}前失败`,
   },
   'en-US': {
-    yesterday: 'yesterday ', comma: ', ', colon: ': ',
+    comma: ', ', colon: ': ',
     late: 'did not report in time', hung: (time: string) => `began at ${time} and has not ended`, failed: 'failed',
     last: (time: string) => `last ${time}`, took: (span: string) => `took ${span}`, status: (status: number) => `exit status ${status}`,
     over: 'is back', lateBy: (span: string) => `${span} late`, since: (span: string) => `failed ${span} ago`,
@@ -24,7 +23,7 @@ const wordings = {
 export function writeNotice(notice: Notice, { name, zone }: BeatRule, language: Language): string {
   const { trouble, isOver, at, last, duration, status, tail } = notice
   const words = wordings[language]
-  const moment = (time: number): string => writeDay(time, at, zone, words.yesterday)
+  const moment = (time: number): string => writeMoment(time, at, language, zone)
   const took = duration === undefined ? [] : [words.took(writeSpan(duration, language))]
   const { kind, due = trouble.at } = trouble
   const line = (what: string, facts: readonly string[], mark: string): string => (
@@ -39,13 +38,4 @@ export function writeNotice(notice: Notice, { name, zone }: BeatRule, language: 
 
 function linesOf(tail: string | undefined): string[] {
   return tail === undefined ? [] : tail.split('\n').map(printable)
-}
-
-/** A time for people: `02:31`, `昨天 02:31`, or `11-05 02:31`. */
-function writeDay(at: number, now: number, zone: string, yesterday: string): string {
-  const local = (time: number): string => new Date(time).toLocaleString('sv-SE', { timeZone: zone })
-  const [date = '', time = ''] = local(at).split(' ')
-  const clock = time.slice(0, 5)
-  if (local(now).startsWith(date)) return clock
-  return local(now - day).startsWith(date) ? yesterday + clock : `${date.slice(5)} ${clock}`
 }

@@ -183,7 +183,9 @@ function withLine(items: readonly ParsedItem[], line: string): readonly ParsedIt
 
 /** What a message is about: what a digest shows of it, or else its first two lines, as the first one may not name the machine. */
 export function titleOf(items: readonly ParsedItem[]): string {
-  const { text, line = text.trim().split('\n').slice(0, 2).join(' ') } = items.find(item => 'text' in item) ?? { text: '' }
+  const item = items.find(each => 'text' in each)
+  if (!item || !('text' in item)) return ''
+  const line = item.line ?? item.text.trim().split('\n').slice(0, 2).join(' ')
   return Array.from(line).slice(0, longestTitle).join('')
 }
 

@@ -49,14 +49,15 @@ export function describe(incident: Incident, now: number, language: Language): s
   const words = wordings[language]
   if (state === 'silenced') {
     const by = timeline.findLast(({ kind }) => kind === 'silenced')?.by
-    return words.silenced(writeMoment(silencedUntil, now), by?.name ?? '')
+    return words.silenced(writeMoment(silencedUntil, now, language), by?.name ?? '')
   }
   if (state === 'resolved') {
     const { by } = timeline.findLast(({ kind }) => kind === 'resolved') ?? {}
-    return by && resolvedAt === now ? words.resolved(by.name, writeSpan(now - since, language)) : words.over(writeMoment(resolvedAt, now))
+    if (by && resolvedAt === now) return words.resolved(by.name, writeSpan(now - since, language))
+    return words.over(writeMoment(resolvedAt, now, language))
   }
   if (!owner) return words.open(writeSpan(now - since, language))
-  return words.taken(owner.name, writeMoment(takenAt, now), writeSpan(takenAt - since, language))
+  return words.taken(owner.name, writeMoment(takenAt, now, language), writeSpan(takenAt - since, language))
 }
 
 /** What is said after somebody gave an incident back. */

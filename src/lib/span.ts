@@ -2,8 +2,8 @@ import type { Language } from './language'
 import { day, hour, minute } from './time'
 
 const units = {
-  'zh-CN': { day: '天', hour: '小时', minute: '分钟', second: '秒' },
-  'en-US': { day: 'd', hour: 'h', minute: 'min', second: 's' },
+  'zh-CN': { day: '天', hour: '小时', minute: '分钟', second: '秒', yesterday: '昨天' },
+  'en-US': { day: 'd', hour: 'h', minute: 'min', second: 's', yesterday: 'yesterday' },
 }
 
 /** A span of milliseconds for people, in its two largest units: `1 小时 5 分钟`, `41 min`. */
@@ -19,13 +19,12 @@ export function writeSpan(ms: number, language: Language): string {
   return shown.filter(([count], index) => index === 0 || count > 0).map(([count, name]) => `${count} ${name}`).join(' ')
 }
 
-/** A time for people, in the time zone of this process: `02:13`, or `12-05 02:13` on another day than the present one. */
-export function writeMoment(at: number, now: number): string {
-  const [date = '', time = ''] = localTexts(at)
-  return date === localTexts(now)[0] ? time.slice(0, 5) : `${date.slice(5)} ${time.slice(0, 5)}`
-}
-
-/** Date and time in the form of ISO 8601, which Sweden uses. */
-function localTexts(at: number): string[] {
-  return new Date(at).toLocaleString('sv-SE').split(' ')
+/** A time for people: `02:13`, `昨天 02:13`, or `12-05 02:13` on another day. @param zone that of this process by default */
+export function writeMoment(at: number, now: number, language: Language, zone?: string): string {
+  // The form of Sweden is that of ISO 8601.
+  const local = (time: number): string => new Date(time).toLocaleString('sv-SE', { timeZone: zone })
+  const [date = '', time = ''] = local(at).split(' ')
+  const clock = time.slice(0, 5)
+  if (local(now).startsWith(date)) return clock
+  return local(now - day).startsWith(date) ? `${units[language].yesterday} ${clock}` : `${date.slice(5)} ${clock}`
 }
