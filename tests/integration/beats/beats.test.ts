@@ -106,7 +106,7 @@ describe('beats', () => {
     const incident = { name: 'ops', severity: 'critical', thread: 'beat:backup' }
     for (const again of [0, 1]) {
       await ping(relay, `${path}/fail`)
-      assert.equal(await told(relay, again * 2 + 1), 'backup 失败')
+      assert.equal(await told(relay, again * 2 + 1), ' backup 失败')
       assert.deepEqual(relay.simulator.ledger.at(-1)?.segments[0], { type: 'at', data: { qq: 'all' } })
       assert.deepEqual(await incidents(), ['open', ...again ? ['resolved'] : []].map(state => ({ ...incident, state })))
       await ping(relay, path)

@@ -42,7 +42,7 @@ describe('how bad an event is', () => {
     }
     assert.equal(await called('deploys/ops', { app: 'shop', level: 'info' }), '10003')
     assert.equal(await called('deploys/ops?severity=critical', { app: 'shop', how: 'error' }), '10001')
-    assert.equal(relay.simulator.ledger[0]?.text, 'shop')
+    assert.equal(relay.simulator.ledger[0]?.text, ' shop')
     assert.equal(await called('deploys/ops?severity=critical', { app: 'shop', how: 'ok' }), 'nobody')
     assert.equal(await called('message/ops?severity=Disaster', { text: 'a' }), '10001')
     assert.equal(await called('message/ops?severity=unheard-of', { text: 'a' }), '10003')
