@@ -18,19 +18,17 @@ export const ack: Ack = {
   escalate: [{ after: 5 * minute, mention: ['oncall'] }, { after: 15 * minute, mention: ['all'] }, { after: 30 * minute, mention: [], to: 'private:7' }],
 }
 
-/** Li Lei is on duty. */
-const directory: Directory = {
-  whom: (words, platform) => words.flatMap((word): Called[] => {
-    if (word === 'all') return [{ userId: null, name: 'all' }]
-    return [{ person: 'li-lei', name: '李雷', ...platform === 'onebot' && { userId: '10001' } }]
-  }),
-  findBy: () => undefined,
-  includes: (words, name) => words.includes(name) || (words.includes('oncall') && name === 'li-lei'),
-}
-
 /** The incidents of the name `ops` on a core in simulated time. */
 export class IncidentCore {
   readonly names = new Map<string, Named>()
+  /** Who is on duty. */
+  onDuty = { person: 'li-lei', name: '李雷', userId: '10001' }
+  private readonly directory: Directory = {
+    whom: words => words.map((word): Called => word === 'all' ? { userId: null, name: 'all' } : this.onDuty),
+    findBy: () => undefined,
+    includes: (words, person) => words.includes(person) || (words.includes('oncall') && person === this.onDuty.person),
+  }
+
   readonly told: string[] = []
   readonly warnings: string[] = []
   readonly core: Core
@@ -45,7 +43,7 @@ export class IncidentCore {
     const clock: Clock = {
       now: () => this.core.clock.now(), wall: () => this.core.clock.wall(), after: (ms, callback) => this.core.clock.after(ms, callback),
     }
-    this.recorder = new Recorder({ clock, names: this.names, directory, language: 'zh-CN', port, store: () => this.core.relay.store, logger })
+    this.recorder = new Recorder({ clock, names: this.names, directory: this.directory, language: 'zh-CN', port, store: () => this.core.relay.store, logger })
     this.core = new Core({ observer: this.recorder })
     this.incidents = this.begin()
   }
@@ -109,7 +107,7 @@ export class IncidentCore {
   }
 
   private begin(): Incidents {
-    const { core, names, recorder } = this
+    const { core, names, recorder, directory } = this
     const incidents = new Incidents({
       clock: core.clock, relay: core.relay, recorder, names, directory, language: 'zh-CN', retention: 7 * 24 * 60 * minute,
       tell: (_: Incident, entries: readonly TimelineEntry[]) => {

@@ -168,6 +168,14 @@ describe('an incident', () => {
     assert.deepEqual(world.texts, ['a note', 'no severity'])
   })
 
+  it('calls who is on duty at the time of a step', async () => {
+    const world = await IncidentCore.ready()
+    await world.event('db is down')
+    world.onDuty = { person: 'han-mei', name: '韩梅梅', userId: '10002' }
+    await world.pass(6)
+    assert.deepEqual(world.only.called, ['li-lei', 'han-mei'])
+  })
+
   it('stops a step in the moment in which somebody takes it', async () => {
     const world = await IncidentCore.ready({ escalate: [{ after: minute, mention: [] }] }, { addresses: [{ target: chat }, { target: { kind: 'group', id: '2' } }] })
     await world.event('db is down')
