@@ -518,15 +518,19 @@ function callsOf({ calls }: Run, { marks }: Account): Call[] {
 /** From when on an answer counts. All requests with one key are one, for as long as the key is known. */
 function roundOf(run: Run, { request: { hasKey, event }, issues }: Account, nth: number): number {
   let first = hasKey ? issues[0] : issues[nth]
+  // Where a round may have begun, or not, both the one before and this one can be over.
+  let sure = first
+  const lifetime = event?.lifetime ?? Infinity
   for (const issue of issues.slice(0, nth + 1)) {
     const { at, wall, word } = issue
     // The machine may have slept before the look-up, and its clock may have been set between the request and the start of its delivery.
     const isWrong = hasWrongClock(run)
     // A relay that has just begun may have waited for its folder.
     const wait = word && (isWrong || hasDiskFault(run)) ? word.at - at : 0
-    const age = first ? Math.max(wall - first.wall, isWrong ? at - first.at : 0) + wait : 0
-    const isOver = first !== undefined && age >= (event?.lifetime ?? Infinity)
-    if (hasKey && isOver) first = issue
+    const ageOf = (from = issue): number => Math.max(wall - from.wall, isWrong ? at - from.at : 0)
+    const isOver = ageOf(sure) >= lifetime
+    if (hasKey && (isOver || ageOf(first) + wait >= lifetime)) first = issue
+    if (hasKey && isOver) sure = issue
   }
   return first?.at ?? 0
 }
