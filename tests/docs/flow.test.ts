@@ -43,7 +43,7 @@ describe('a recipe for digests, quiet hours and fallbacks', { timeout: 120_000 }
   }
 
   test('makes one message of many', async () => {
-    const messages = await arriving(2, () => run('flow-digest', script => script.replace('"digest": 60', '"digest": 5')))
+    const messages = await arriving(2, () => run('flow-digest', script => script.replace('"digest": 60', '"digest": 15')))
     const [first, digest] = messages.map(([part]) => String(part?.text))
     assert.equal(first, 'web-1 is down')
     for (let n = 2; n <= 50; n++) assert.match(digest ?? '', new RegExp(`web-${n} is down`))
