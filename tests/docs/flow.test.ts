@@ -36,7 +36,7 @@ describe('a recipe for digests, quiet hours and fallbacks', { timeout: 120_000 }
   async function arriving(count: number, work: () => Promise<unknown>): Promise<Record<string, unknown>[][]> {
     const earlier = (await reader.messages()).length
     await work()
-    await until('they are there', async () => (await reader.messages()).length >= earlier + count)
+    await until('they are there', async () => (await reader.messages()).length >= earlier + count, 30_000)
     const found = (await reader.messages()).slice(earlier).map(({ parts }) => parts)
     assert.equal(found.length, count)
     return found
