@@ -54,7 +54,7 @@ const answers: readonly [source: string, answer: Record<string, unknown>, isAbse
 ]
 
 test('a failing answer that says nothing certain is a 200 where the message is there, which then comes once', { timeout: 60_000 }, async t => {
-  const { simulator, send } = await relayFor(t, { config: { chatApiTimeout: 1, chatApiMaxRetries: 2, chatSettleTime: 1 } })
+  const { simulator, send } = await relayFor(t, { config: { chatApiTimeout: 3, chatApiMaxRetries: 2, chatSettleTime: 1 } })
   const outcomes = await Promise.all(answers.flatMap(([source, answer], nth) => [true, false].map(async delivered => {
     const id = `1${nth}${delivered ? 1 : 0}`
     const fault = { kind: 'answer', delivered, answer: { status: 'failed', data: null, ...answer } } as const
