@@ -100,7 +100,7 @@ export class Core {
     if (!queues.holds(entry)) throw new RelayError('conflict', 'this delivery is leaving in a digest: only a queued one can be withdrawn')
     // The members of a digest end with it.
     const leavesRecord = attempts > 0 || open.length > 0 || flow.members !== undefined
-    if (!leavesRecord) deliveries.withdraw(entry)
+    if (!leavesRecord) deliveries.withdraw(entry.delivery)
     queues.giveUp(entry)
     if (leavesRecord) deliveries.end(entry, failRest(entry.delivery, new RelayError('unsent', 'withdrawn while it was waiting: nothing was sent this time')))
     await store.flushed()
@@ -143,12 +143,11 @@ export class Core {
       for (const open of delivery.open) claims.restore(queueOf(delivery), nameOf(delivery.id, open.indices), open)
       if (delivery.state === 'unanswered') deliveries.remember({ delivery, items: undefined, hasRow: true })
     }
-    for (const entry of waiting) {
-      const { delivery } = entry
+    for (const { delivery } of waiting) {
       const members = deliveries.membersOf(delivery)
       // A digest that never left is removed, and its members wait by themselves.
       const hasNeverLeft = delivery.open.length === 0 && (members.length > 0 || (delivery.flow.members && delivery.attempts === 0))
-      if (hasNeverLeft) deliveries.withdraw(entry)
+      if (hasNeverLeft) deliveries.withdraw(delivery)
       else for (const { delivery: { id } } of members) inDigests.add(id)
     }
     for (const entry of waiting) {

@@ -209,7 +209,8 @@ export class Deliveries {
   end(entry: Entry, results: Results, rejection?: RelayError): void {
     const ended = this.conclude(entry, results)
     for (const { delivery } of ended) this.report(delivery)
-    for (const each of ended) this.notify(each, each === entry && !each.delivery.results.some(mayHaveArrived) ? rejection : undefined)
+    this.notify(entry.delivery.id, entry.delivery.results.some(mayHaveArrived) ? undefined : rejection)
+    for (const { delivery } of ended) this.notify(delivery.id)
   }
 
   /** Corrects a delivery after its send has ended: a platform message was found, or its success was answered late. */
@@ -228,11 +229,10 @@ export class Deliveries {
   }
 
   /** Removes a waiting delivery and frees its Idempotency-Key. @throws RelayError; nothing is changed then */
-  withdraw(entry: Entry): void {
-    const { id } = entry.delivery
+  withdraw({ id }: Delivery): void {
     this.options.store.commit(writer => this.table.remove(writer, id))
     this.forget(id)
-    this.notify(entry, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
+    this.notify(id, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
   }
 
   /**
@@ -362,7 +362,7 @@ export class Deliveries {
   }
 
   /** Notifies the callers that wait for the end of a delivery. */
-  private notify({ delivery: { id } }: Entry, rejection?: RelayError): void {
+  private notify(id: string, rejection?: RelayError): void {
     for (const onEnd of this.waiters.get(id) ?? []) onEnd(rejection)
     this.waiters.delete(id)
   }

@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import { toEntry, type Entry } from '../delivery/deliveries'
+import type { Entry } from '../delivery/deliveries'
 import { failRest, isPassing, mayHaveArrived, outcomeOf, type Delivery, type Results } from '../delivery/delivery'
 import type { Delay } from '../options'
 import { checkItems } from '../send/fit'
@@ -85,7 +85,7 @@ export class Ends {
    * @returns the members that wait
    */
   private dissolve(digest: Delivery, members: readonly Entry[], isAlone: boolean, reason: RelayError | undefined): readonly Entry[] {
-    this.context.deliveries.withdraw(toEntry(digest))
+    this.context.deliveries.withdraw(digest)
     for (const entry of members) entry.isAlone = isAlone
     if (!reason) return members
     for (const entry of members) this.remove(entry, { error: reason, isFinal: false })
