@@ -100,8 +100,9 @@ export class Beats {
 
   /** The number of beats in each state. @throws RelayError `store-down` */
   counts(): ReadonlyMap<string, number> {
-    const states = this.withRows(this.rules.inForce()).map(([, { beat }]) => beat.state)
-    return new Map(states.map(state => [state, states.filter(each => each === state).length]))
+    const counts = new Map<string, number>()
+    for (const [, { beat: { state } }] of this.withRows(this.rules.inForce())) counts.set(state, (counts.get(state) ?? 0) + 1)
+    return counts
   }
 
   /** The beats that tell a name, for errors. */
