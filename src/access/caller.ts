@@ -1,6 +1,6 @@
 import { RelayError } from '../errors'
 import { minute } from '../lib/time'
-import type { ParsedItem, Target } from '../message/model'
+import type { Address, ParsedItem, Target } from '../message/model'
 import type { Scope } from './scopes'
 import { fits, type TargetPattern } from './target-pattern'
 import { Usage } from './usage'
@@ -112,6 +112,11 @@ export class Caller {
     const { targets, byName } = this.rights
     const isCovered = (pattern: TargetPattern): boolean => fits(pattern, target, platform)
     return !targets || targets().some(isCovered) || (asked !== undefined && byName?.(asked).some(isCovered) === true)
+  }
+
+  /** Whether the caller may send to each of these addresses. @param asked as for `demandTarget` */
+  maySendToAll(addresses: readonly Address[], asked: string): boolean {
+    return addresses.every(({ target, platform }) => this.maySendTo(target, platform, asked))
   }
 
   /**

@@ -84,7 +84,7 @@ function mayKnow(caller: Caller, { to }: BeatRule, names: TargetNames): boolean 
   if (caller.may('admin')) return true
   try {
     const { list } = parseDestinations(to, {}, names)
-    return list.every(each => waysOf(each).every(({ target, platform }) => caller.maySendTo(target, platform, each.asked)))
+    return list.every(each => caller.maySendToAll(waysOf(each), each.asked))
   } catch {
     return false
   }

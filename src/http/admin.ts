@@ -62,7 +62,7 @@ export function adminRoutes(options: AdminOptions): Route[] {
     }),
     route('GET', '/targets', ['read', 'admin'], ({ caller }) => {
       const maySee = ({ name, entry }: Listed<Named>): boolean => caller.may('admin')
-        || reachOf(name, entry, targets).every(({ target, platform }) => caller.maySendTo(target, platform, name))
+        || caller.maySendToAll(reachOf(name, entry, targets), name)
       return { data: { targets: targets.list().filter(maySee).map(listed => viewTarget(listed, targets, caller.may('admin'))) } }
     }),
     ...madeRoutes(relay, 'targets', 'target', targets, listed => viewTarget(listed, targets, true)),

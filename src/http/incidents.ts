@@ -1,13 +1,13 @@
 import type { Caller } from '../access/caller'
 import type { MadeTargets } from '../access/made-targets'
 import { demand, RelayError } from '../errors'
-import { actions, incidentStates, type Actor, type Incident } from '../incidents/incident'
+import { actions, incidentStates, silences, type Actor, type Incident } from '../incidents/incident'
 import type { Incidents } from '../incidents/incidents'
 import type { Directory } from '../incidents/people'
 import { viewEntry, viewIncident } from '../incidents/views'
 import { quoted } from '../lib/log'
 import { isString } from '../lib/shape'
-import { day, hour, minute, parseDuration, parseTime } from '../lib/time'
+import { parseDuration, parseTime } from '../lib/time'
 import { readValue } from '../lib/words'
 import { isName, reachOf, toName } from '../message/target'
 import type { Relay } from '../relay/relay'
@@ -24,10 +24,6 @@ export interface IncidentParts {
 
 /** The bounds of a body. */
 const limits = { maxSize: 64 * 1024 }
-/** How long a silence is, if nothing says, and at least and at most, in milliseconds. */
-const usualSilence = hour
-const leastSilence = minute
-const mostSilence = 7 * day
 /** The most characters of the name of somebody. */
 const longestBy = 64
 
@@ -35,8 +31,7 @@ const longestBy = 64
 export function incidentRoutes({ relay, incidents, names, directory }: IncidentParts): Route[] {
   const maySee = (caller: Caller, name: string): boolean => {
     const named = names.get(name)
-    return caller.may('admin')
-      || (named !== undefined && reachOf(name, named, names).every(({ target, platform }) => caller.maySendTo(target, platform, name)))
+    return caller.may('admin') || (named !== undefined && caller.maySendToAll(reachOf(name, named, names), name))
   }
 
   /** The incident of a request. @throws RelayError `not-found`, also for one that the caller may not see; `standby` */
@@ -121,7 +116,7 @@ function readUntil(value: unknown, now: number): number {
     return span === undefined ? isString(written) ? readTime(written) : undefined : now + span
   }
   const rule = 'a date-time with an offset, such as 2026-11-20T18:00:00+08:00, or from now: seconds, or 90s, 5m, 4h, 1d'
-  const until = readValue('until', value, parse, rule) ?? now + usualSilence
-  demand(until >= now + leastSilence && until <= now + mostSilence, 'until must be at least a minute and at most 7 days from now')
+  const until = readValue('until', value, parse, rule) ?? now + silences.usual
+  demand(until >= now + silences.least && until <= now + silences.most, 'until must be at least a minute and at most 7 days from now')
   return until
 }

@@ -1,4 +1,5 @@
 import { isString, isTime, isWhole, listOf, mapOf, objectOf, oneOf, optional } from '../lib/shape'
+import { day, hour, minute } from '../lib/time'
 import { severities, type Ack, type Severity } from '../message/model'
 
 /**
@@ -23,6 +24,9 @@ export type IncidentState = typeof incidentStates[number]
 
 export const actions = ['take', 'silence', 'resolve', 'release'] as const
 export type Action = typeof actions[number]
+
+/** How long a silence is at least and at most, and if nobody says, in milliseconds. */
+export const silences = { least: minute, usual: hour, most: 7 * day }
 
 /** Who acts. */
 export interface Actor {

@@ -3,7 +3,8 @@ import { v7 as uuid } from 'uuid'
 import { RelayError, type ErrorCode } from '../errors'
 import type { Language } from '../lib/language'
 import { printable } from '../lib/log'
-import { hour, minute } from '../lib/time'
+import { minute } from '../lib/time'
+import { callsAll, everybody } from '../message/mentions'
 import type { Ack, BotSelector, Destination, MessageRequest, Target, TargetNames } from '../message/model'
 import { keyOf, parseDestinations, waysOf, writeTarget } from '../message/target'
 import { every, type Clock } from '../relay/clock'
@@ -11,10 +12,11 @@ import type { Submission, Submitted } from '../relay/options'
 import type { Relay } from '../relay/relay'
 import type { Writer } from '../relay/store/store'
 import {
-  dueStep, miss, release, reminded, resolve, silence, stepped, take, wake, type Action, type Actor, type Incident, type TimelineEntry,
+  dueStep, miss, release, reminded, resolve, silence, silences, stepped, take, wake, type Action, type Actor, type Incident,
+  type TimelineEntry,
 } from './incident'
 import type { Directory } from './people'
-import { callerOf, everybody, incidentDoor, titleOf, withMentions, type Recorder } from './recorder'
+import { callerOf, incidentDoor, titleOf, withMentions, type Recorder } from './recorder'
 import { findByChat, findByMessage, findDue, findIncident, findUntold, listIncidents, oldIncidents, removeIncident, saveIncident, type IncidentFilter } from './table'
 import { describe, writeReleased, writeReminder, writeStep, writeWoken } from './texts'
 
@@ -23,8 +25,6 @@ const interval = 1_000
 const stretch = 100
 /** The wait after a step that could not be accepted, in milliseconds. */
 const retryDelay = 30_000
-/** The silence that somebody wants who does not say how long, in milliseconds. */
-const usualSilence = hour
 /** How long an answer may wait, in milliseconds. */
 const answerLifetime = 10 * minute
 /** The reasons that pass why a chat accepts no message, and why nothing is accepted. */
@@ -102,7 +102,7 @@ export class Incidents {
     const { incident, isChanged } = store.commit(writer => {
       const present = findIncident(writer, id)
       if (!present) throw new RelayError('not-found', 'no such incident')
-      const next = this.apply(present, action, by, now, until ?? now + usualSilence)
+      const next = this.apply(present, action, by, now, until ?? now + silences.usual)
       if (next) this.save(writer, next)
       return { incident: next ?? present, isChanged: next !== undefined }
     })
@@ -135,22 +135,18 @@ export class Incidents {
     return findByChat(this.options.relay.store, chat)
   }
 
-  /** Whether somebody in the chat may act: whom the name lets, and whoever was called by `@`. */
+  /** Whether somebody in the chat may act: those whom the name lets, and those who were called by `@`. */
   mayAct({ name, called }: Incident, { person }: Actor): boolean {
     const { names, directory, clock } = this.options
     const who = names.get(name)?.ack?.who
-    if (!who || called.includes(everybody)) return true
+    if (!who || callsAll(called)) return true
     return person !== undefined && (called.includes(person) || directory.includes(who, person, clock.wall()))
-  }
-
-  /** How an incident is, in one line. */
-  describe(incident: Incident, language: Language): string {
-    return describe(incident, this.options.clock.wall(), language)
   }
 
   /** Answers in a chat how an incident is. */
   async answerIn(incident: Incident, from: Place): Promise<void> {
-    await this.answer(incident, language => this.describe(incident, language), from, false)
+    const now = this.options.clock.wall()
+    await this.answer(incident, language => describe(incident, now, language), from, false)
   }
 
   /** Does what is due, once a second. @returns a function that ends this */

@@ -3,6 +3,7 @@ import { Loaded } from '../access/loaded'
 import { Made, type MadeOptions } from '../access/made'
 import { demand, RelayError } from '../errors'
 import { isNumber, isObject, isString, listOf, objectOf, toText, withoutNull, type JsonObject } from '../lib/shape'
+import { everybody, nobody } from '../message/mentions'
 import { parseEntries } from '../message/names'
 import { parseMentioned } from '../message/parse'
 import { isName, nameRule, toName, toPlatform } from '../message/target'
@@ -37,7 +38,7 @@ export interface Person {
 }
 
 /** Words that call everybody, or nobody: neither people nor rotas can have them as names. */
-const reserved: readonly string[] = ['all', 'none']
+const reserved: readonly string[] = [everybody, nobody]
 const longestName = 64
 /** The most swaps of a rota that are not over. */
 const mostSwaps = 100
@@ -61,7 +62,7 @@ export function parsePerson(value: unknown): Person {
 /** @throws RelayError `bad-request` */
 function demandName(name: string): void {
   demand(isName(name), nameRule)
-  demand(!reserved.includes(name), `${name} is reserved: as a mention it means ${name === 'all' ? 'everybody' : 'nobody'}`)
+  demand(!reserved.includes(name), `${name} is reserved: as a mention it means ${name === everybody ? 'everybody' : 'nobody'}`)
 }
 
 const isSwaps = listOf(objectOf<Swap>({ from: isNumber, until: isNumber, who: isString }))
@@ -166,7 +167,7 @@ export class Roster implements Directory {
   whom(words: readonly string[], platform: string, now: number): readonly Called[] {
     const called = new Map<string, Called>()
     for (const word of words) {
-      if (word === 'all') called.set(word, { userId: null, name: word })
+      if (word === everybody) called.set(word, { userId: null, name: word })
       const person = this.personOf(word, now)
       const found = this.people.get(person)
       if (!found) continue
@@ -182,7 +183,7 @@ export class Roster implements Directory {
   }
 
   includes(words: readonly string[], person: string, now: number): boolean {
-    return words.some(word => word === 'all' || this.personOf(word, now) === person)
+    return words.some(word => word === everybody || this.personOf(word, now) === person)
   }
 
   /** Who is meant by a word: a person, or whoever has this rota. */

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import type { Logger } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import type { Language } from '../lib/language'
+import { everybody } from '../message/mentions'
 import type { Address, Item, MessageRequest, ParsedItem, TargetNames } from '../message/model'
 import { waysOf, writeTarget } from '../message/target'
 import type { Port } from '../platform/port'
@@ -26,8 +27,6 @@ const longestTitle = 200
 const letters = 'abcdefghjkmnpqrstuvwxyz23456789'
 const idLength = 5
 const callerPrefix = 'incident:'
-/** Stands for everybody among those who were called. */
-export const everybody = 'all'
 
 export interface RecorderOptions {
   clock: Clock
@@ -60,11 +59,12 @@ export class Recorder implements Pick<Observer, 'accepted' | 'recorded'> {
     // An event without a thread is one by itself.
     const next = isEvent && request.thread === undefined ? { ...request, thread: id } : request
     const reader = store()
-    const isNew = !reader.failure && this.isNew(reader, next, caller)
+    const incident = reader.failure ? undefined : this.incidentOf(reader, next, caller)
+    const isNew = !reader.failure && this.isNew(incident, next, caller)
     const called = isNew ? this.calledBy(next) : []
-    const incident = severity === 'ok' && !reader.failure ? this.incidentOf(reader, next, caller) : undefined
     this.note(next, caller)
-    const line = !incident || incident.state === 'resolved' ? '' : writeEnd(incident, clock.wall(), policy?.lang ?? language)
+    const isEnd = severity === 'ok' && incident !== undefined && incident.state !== 'resolved'
+    const line = isEnd ? writeEnd(incident, clock.wall(), policy?.lang ?? language) : ''
     const isUrgent = isEvent && isNew && severity === 'critical'
     const completed = { ...next, items: withLine(withMentions(next.items, called), line), ...isUrgent && { urgent: true } }
     this.calls.set(completed, called)
@@ -111,9 +111,8 @@ export class Recorder implements Pick<Observer, 'accepted' | 'recorded'> {
   }
 
   /** Whether a request is the first message of its thread to a chat, or worse than what that chat has heard of. */
-  private isNew(reader: Reader, request: MessageRequest, caller: string | null): boolean {
+  private isNew(incident: Incident | undefined, request: MessageRequest, caller: string | null): boolean {
     const { severity = 'info', target, begunAt } = request
-    const incident = this.incidentOf(reader, request, caller)
     const isAnew = incident?.state === 'resolved' && isNewStart(incident, begunAt)
     const heard = isAnew ? {} : incident?.heard ?? this.threads.get(keyOf(request, caller)) ?? {}
     return severity !== 'ok' && isNews({ heard }, writeTarget(target), severity)

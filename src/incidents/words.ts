@@ -1,18 +1,14 @@
-import { day, hour, minute, parseDuration } from '../lib/time'
-import type { Action } from './incident'
+import { parseDuration } from '../lib/time'
+import { silences, type Action } from './incident'
 
 /** What a member asks for. */
 export type Wish = { readonly action: Exclude<Action, 'silence'> | 'who' } | { readonly action: 'silence', readonly span: number }
-
-/** How long a silence is whose length nobody says, and the shortest and longest one, in milliseconds. */
-const usualSilence = hour
-const [shortest, longest] = [minute, 7 * day]
 
 const take: Wish = { action: 'take' }
 const resolve: Wish = { action: 'resolve' }
 const release: Wish = { action: 'release' }
 const who: Wish = { action: 'who' }
-const silence: Wish = { action: 'silence', span: usualSilence }
+const silence: Wish = { action: 'silence', span: silences.usual }
 
 const words = tableOf([
   [take, '我来', '认领', 'ack', 'take'],
@@ -49,8 +45,8 @@ export function readReaction(emoji: string): Wish | undefined {
 }
 
 function readSilence(length: string): Wish | undefined {
-  const span = length === '' ? usualSilence : parseDuration(length)
-  return span !== undefined && span >= shortest && span <= longest ? { action: 'silence', span } : undefined
+  const span = length === '' ? silences.usual : parseDuration(length)
+  return span !== undefined && span >= silences.least && span <= silences.most ? { action: 'silence', span } : undefined
 }
 
 function tableOf(rows: readonly (readonly [Wish, ...string[]])[]): ReadonlyMap<string, Wish> {

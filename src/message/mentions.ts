@@ -5,9 +5,9 @@ import { readList } from '../lib/words'
 import type { Mentions } from './model'
 import { isName, toName } from './target'
 
-/** Calls everybody, and nobody. */
-const everybody = 'all'
-const nobody = 'none'
+/** The words that call everybody, also as the ID of a user, and nobody. */
+export const everybody = 'all'
+export const nobody = 'none'
 const mostWords = 20
 
 /**

@@ -5,7 +5,7 @@ import { fieldsOf, isObject, toText, type JsonObject } from '../lib/shape'
 import { day, parseTime } from '../lib/time'
 import { isSet } from '../lib/words'
 import { parseLink, writeLink } from './link'
-import { parseMentions } from './mentions'
+import { everybody, parseMentions } from './mentions'
 import {
   severities, threadModes, type BotSelector, type Content, type Destinations, type Item, type MediaItem, type ParsedItem, type Reply,
   type SendAt, type Severity, type Target, type TargetNames, type ThreadMode, type Wishes,
@@ -21,8 +21,6 @@ const maxExpiry = 30 * 24 * 60 * 60
 /** How far ahead a message may be scheduled, in milliseconds. */
 const longestAhead = 30 * day
 const longestThread = 200
-/** Stands for a user ID, and mentions everybody. */
-const everybody = 'all'
 
 // Compiled only once: a literal in a function is compiled for each call.
 const control = /\p{Cc}/u
