@@ -4,7 +4,7 @@ import type { Reader, Value, Writer } from '../relay/store/store'
 import { dueAt, isBeat, type Beat } from './beat'
 import type { BeatRule } from './rule'
 
-/** The row of a beat. Whoever knows its secret may report. */
+/** The row of a beat. Anybody who knows its secret may report. */
 export interface Row {
   name: string
   secret: string

@@ -186,7 +186,7 @@ export class Roster implements Directory {
     return words.some(word => word === everybody || this.personOf(word, now) === person)
   }
 
-  /** Who is meant by a word: a person, or whoever has this rota. */
+  /** Who is meant by a word: a person, or the person who has this rota. */
   private personOf(word: string, now: number): string {
     return this.onDuty(word, now)?.who ?? word
   }
