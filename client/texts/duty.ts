@@ -53,7 +53,7 @@ export const english = {
   ack: {
     title: 'On duty: @ and incidents', mention: (severity: string) => `Call by @: ${severity}`, all: 'Everybody in the chat',
     isOn: 'Somebody has to take it (incidents)', from: 'From severity', who: 'Who may take it', whoHint: 'Leave empty for everybody in the chat.',
-    remind: 'Remind the owner every', remindHint: 'Such as 4h. Leave empty for never.',
+    remind: 'Remind whoever took it every', remindHint: 'Such as 4h. Leave empty for never.',
     steps: 'While nobody takes it', step: (number: number) => `Step ${number}`, after: 'After', call: 'Call by @', to: 'In another chat',
     toHint: 'Leave empty for the chats of the incident.', again: 'Repeat every', againHint: 'Leave empty for once.', add: 'Add a step', remove: 'Remove step',
     takes: 'somebody has to take it',
