@@ -56,6 +56,8 @@ describe('the tab Beats', { skip, timeout: 300_000 }, () => {
       await dialog.getByText('At intervals').click()
       await dialog.getByLabel('Every').fill('2h')
       await dialog.getByRole('button', { name: 'Save' }).click()
+      // The address is shown once the beat is saved.
+      await ping.locator('pre').first().waitFor()
       await page.keyboard.press('Escape')
       await rowOf(page, 'backup').getByText('every 2h, 1h of grace').waitFor()
       await page.getByRole('button', { name: 'Delete: backup' }).click()
