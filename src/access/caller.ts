@@ -38,6 +38,8 @@ export interface Rights {
   targets?: () => readonly TargetPattern[]
   /** Further targets that are allowed if the caller addresses them by this name; none for a name that the key does not list. */
   byName?: (name: string) => readonly TargetPattern[]
+  /** The only sources of `/hooks` that the key can send through. Absent: no limit. */
+  sources?: readonly string[]
   /** Absent: no limit. */
   rate?: Rate
 }
@@ -84,7 +86,7 @@ export class Caller {
   demand(allowed: readonly [Scope, ...Scope[]]): void {
     for (const scope of allowed) if (this.rights.allow.has(scope)) return
     const missing = allowed.join(', ').replace(/, ([^,]+)$/, ' or $1')
-    throw new RelayError('forbidden', `this key may not do this: it lacks the permission ${missing}`)
+    throw new RelayError('forbidden', `this key may not do this: it lacks the permission ${missing}${this.sources && `, and can only send through ${this.sources}`}`)
   }
 
   /**
@@ -96,6 +98,23 @@ export class Caller {
    */
   demandTarget(target: Target, platform: string | undefined, asked: string): void {
     if (!this.maySendTo(target, platform, asked)) throw new RelayError('forbidden', `this key may not send to ${asked}`)
+  }
+
+  /**
+   * Checks that the caller may send through a source.
+   *
+   * @param source its name in the address
+   * @throws RelayError `forbidden`
+   */
+  demandSource(source: string): void {
+    if (this.rights.sources?.includes(source) === false) {
+      throw new RelayError('forbidden', `this key may not do this: it can only send through ${this.sources}`)
+    }
+  }
+
+  /** The paths of the sources that the caller is limited to; empty if there is no limit. */
+  private get sources(): string {
+    return this.rights.sources?.map(name => `/hooks/${name}`).join(', ').replace(/, ([^,]+)$/, ' and $1') ?? ''
   }
 
   /**

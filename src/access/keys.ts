@@ -9,7 +9,7 @@ import type { TargetNames } from '../message/model'
 import { parseRanges } from './origin'
 import { Caller, Rate, type Rights } from './caller'
 import { parseExpiry } from './expiry'
-import { defaultScopes, scopes, type Scope } from './scopes'
+import { defaultScopes, defaultSourceScopes, scopes, sourceScopes, type Scope } from './scopes'
 import { parsePatterns, toPattern } from './target-pattern'
 import type { Usages } from './usage'
 
@@ -33,6 +33,8 @@ export interface KeyView {
   name: string
   /** As written in the entry; absent for every target. */
   targets?: readonly string[]
+  /** The only sources that it can send through; absent for no limit. */
+  sources?: readonly string[]
   allow: readonly Scope[]
   /** In milliseconds since the epoch; absent for never. */
   expires?: number
@@ -55,7 +57,7 @@ const longestName = 64
 /** The highest rate, in messages a minute. */
 const highestRate = 1_000_000
 
-const fieldNames = ['name', 'key', 'secret', 'targets', 'allow', 'expires', 'rate', 'from'] as const
+const fieldNames = ['name', 'key', 'secret', 'targets', 'sources', 'allow', 'expires', 'rate', 'from'] as const
 
 /**
  * Reads the keys besides the master key. A malformed entry is refused as a whole, because without one of its fields it might allow more.
@@ -113,6 +115,9 @@ export function parseEntry(
   const isFrom = readValue('from', value.from, list => readNonEmpty(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
   const targets = readValue('targets', value.targets, list => parseTargets(list, names, acceptsAnyName), 'a list of targets such as group:1 or group:*, or of names for targets')
   const chosen = readValue('allow', value.allow, parseScopes, `a list of some of ${scopes.join(', ')}`)
+  const sources = readValue('sources', value.sources, parseSources, 'a list of sources of /hooks, such as github or alertmanager')
+  demand(!sources || !chosen || (chosen.includes('hooks') && chosen.every(scope => sourceScopes.includes(scope))),
+    `with sources, allow must have hooks, and may have ${sourceScopes.slice(1).join(' and ')} besides: the others are about other paths`)
   const rate = readValue('rate', value.rate, parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
   const key = readValue('key', value.key, parseKey, `text of at least ${leastLength} characters, or sha256: and 64 hexadecimal digits`)
   const secret = readValue('secret', value.secret, parseSecret, `text of at least ${leastLength} characters`)
@@ -121,7 +126,7 @@ export function parseEntry(
   const digests = given.map(({ digest }) => digest.toString('hex'))
   demand(!digests.some(digest => known.has(digest)) && digests[0] !== digests[1], 'its key or secret equals another one')
   for (const digest of digests) known.add(digest)
-  const allow = new Set(chosen ?? defaultScopes)
+  const allow = new Set(chosen ?? (sources ? defaultSourceScopes : defaultScopes))
   // Only hooks have signatures: without that scope, a secret would have no use.
   if (!key || (secret && !chosen)) allow.add('hooks')
   const secrets = given.flatMap(({ text }) => text ?? [])
@@ -132,10 +137,12 @@ export function parseEntry(
       secrets,
       expires: expires ?? Infinity,
       isFrom,
-      caller: new Caller(name, { allow, ...targets, ...rate !== undefined && { rate: new Rate(rate) } }, usages?.of(name)),
+      caller: new Caller(
+        name, { allow, ...targets, ...sources && { sources }, ...rate !== undefined && { rate: new Rate(rate) } }, usages?.of(name),
+      ),
       view: {
-        name, ...targets && words && { targets: words }, allow: [...allow], ...expires !== undefined && { expires },
-        ...rate !== undefined && { rate }, ...isFrom && ranges && { from: ranges },
+        name, ...targets && words && { targets: words }, ...sources && { sources }, allow: [...allow],
+        ...expires !== undefined && { expires }, ...rate !== undefined && { rate }, ...isFrom && ranges && { from: ranges },
       },
     },
     flaw: allow.has('hooks')
@@ -189,6 +196,11 @@ function parseScopes(value: unknown): Scope[] | undefined {
     const found = scopes.filter(scope => words.includes(scope))
     return words.every(word => found.some(scope => scope === word)) ? found : undefined
   })
+}
+
+/** Any name may be a source: also that of an own template, or of a system that nobody has described. */
+function parseSources(value: unknown): string[] | undefined {
+  return readNonEmpty(value, words => words.every(word => /^[\w.-]{1,64}$/.test(word)) ? [...words] : undefined)
 }
 
 function parseRate(value: unknown): number | undefined {

@@ -8,3 +8,8 @@ export const allScopes: readonly Scope[] = [...scopes, 'admin']
 
 /** The scopes of a key without `allow`. */
 export const defaultScopes: readonly Scope[] = ['send', 'upload', 'read']
+
+/** The scopes that a key for some sources can have: none of them lets it send by another path. */
+export const sourceScopes: readonly Scope[] = ['hooks', 'mention-all', 'read']
+/** The scopes of such a key without `allow`. */
+export const defaultSourceScopes: readonly Scope[] = ['hooks', 'read']

@@ -124,6 +124,7 @@ export const keyTable = kind<readonly unknown[]>('a list, or JSON of one', Schem
   key: Schema.string().role('secret'),
   secret: Schema.string().role('secret'),
   targets: Schema.string(),
+  sources: Schema.string(),
   allow: Schema.string(),
   expires: Schema.string(),
   rate: Schema.natural(),

@@ -103,6 +103,7 @@ class Hooks {
 
   async handle(exchange: Exchange): Promise<Answer> {
     try {
+      exchange.caller.demandSource(exchange.params.source ?? '')
       const address = readAddress(exchange, this.options.sources)
       const source = await this.find(exchange, address)
       const [answer, asked] = await this.accept(exchange, address, source)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
+import { fieldsOf } from '../../../src/lib/shape'
 import { apiKey, useRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { get, group, kinds, other, post, putTemplate, texts } from './support'
@@ -11,6 +12,7 @@ const keys = [
   { name: 'ci', key: 'the-key-of-the-ci-job', allow: ['send'] },
   { name: 'slow', key: 'the-key-of-the-slow-one', allow: ['hooks'], rate: 1 },
   { name: 'dry', key: 'the-key-of-the-dry-one', allow: ['hooks'], rate: 1, targets: [`group:${group}`] },
+  { name: 'bound', key: 'the-key-of-two-sources', sources: ['deploys', 'message'] },
 ]
 
 let start = 0
@@ -147,6 +149,30 @@ describe('a hook', () => {
     await post(relay, 'message/ops?dry_run=1', { text: 'long '.repeat(2000) })
     assert.deepEqual(texts(relay), [])
     assert.deepEqual(await readdir(relay.uploadDir).catch(() => []), [])
+  })
+
+  test('with a key for some sources comes through these only, and the key sees its deliveries', async () => {
+    await putTemplate(relay, 'deploys.liquid', 'Deployed {{ app }}')
+    const key = 'the-key-of-two-sources'
+    for (const [source, body] of [['deploys', { app: 'shop' }], ['message', { text: 'a' }]] as const) {
+      assert.equal((await post(relay, `${source}/ops`, body, { key })).status, 200)
+    }
+    assert.deepEqual(texts(relay), ['Deployed shop', 'a'])
+    const only = 'this key may not do this: it can only send through /hooks/deploys and /hooks/message'
+    for (const path of ['apprise/ops', 'apprise/ops?dry_run=1', 'deploy/ops', 'apprise/nobody', 'apprise']) {
+      const { status, body } = await post(relay, path, { title: 'a', body: 'b' }, { key })
+      assert.deepEqual([status, body.msg], [403, only], path)
+    }
+    // The answer has the shape of the source.
+    assert.deepEqual((await post(relay, 'feishu/ops', { text: 'a' }, { key })).body.msg, only)
+    const sent = await fetch(`${relay.url}/send/ops`, { method: 'POST', body: 'a', headers: { 'x-api-key': key } })
+    assert.deepEqual([sent.status, fieldsOf(await sent.json()).msg], [
+      403, 'this key may not do this: it lacks the permission send, and can only send through /hooks/deploys and /hooks/message',
+    ])
+    const records = await fetch(`${relay.url}/deliveries`, { headers: { 'x-api-key': key } })
+    const { deliveries } = fieldsOf(fieldsOf(await records.json()).data)
+    assert(Array.isArray(deliveries))
+    assert.deepEqual(deliveries.map(each => fieldsOf(each).door), ['hooks/message', 'hooks/deploys'])
   })
 
   test('has the same rights and the same rate with dry_run, and uses no key of an event', async () => {

@@ -120,7 +120,7 @@ describe('each scope and each route', () => {
     const paths = stack.map(({ path }) => path)
     relay.unload()
     const others = new Set(stack.map(({ path }) => path))
-    await load(scopes.map(scope => ({ name: scope, allow: [scope] })))
+    await load([...scopes.map(scope => ({ name: scope, allow: [scope] })), { name: 'bound', sources: ['github'], allow: ['hooks', 'mention-all', 'read'] }])
     const found: [string, string][] = []
     for (const path of new Set(paths.filter(each => !others.has(each)).map(plainPath))) {
       const { headers } = await read(await relay.request(concrete(path), { method: 'PATCH' }))
@@ -153,6 +153,11 @@ describe('each scope and each route', () => {
         if (status === 403) assert.match(msg, new RegExp(`^this key may not do this: it lacks the permission ${[decision ?? []].flat().join('(?:, | or )')}`))
         else if (!path.startsWith('/media')) assert.notEqual(status, 401)
       }
+      const { status, msg } = await meet(secretOf('bound'), path, method)
+      const mayRead = decision === 'anyone' || decision?.includes('read')
+      // The relay tells where the key may send before it tells that the source in the address is none.
+      assert.equal(status === 403, !mayRead && path !== '/contacts', `a key for github: ${method} ${path} ${status}`)
+      if (status === 403) assert.match(msg, /^this key may not do this: it .*can only send through \/hooks\/github$/)
       for (const key of ['not-any-of-the-keys', '']) {
         const { status } = await meet(key, path, method)
         // OneBot 11 tells a wrong key from none.

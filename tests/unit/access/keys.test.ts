@@ -26,6 +26,7 @@ describe('a list of keys', () => {
       { targets: ['group:*', 'private:1', 'discord:group:3', 'ops', '*'], allow: [...scopes], from: ['10.0.0.0/8', '::1', '2001:db8::/32'] },
       // With commas, as on the config page.
       { targets: 'group:*, ops', allow: 'send,read', from: '127.0.0.1, ::1' },
+      { sources: ['alertmanager', 'my.own_source-1'] }, { sources: 'github, gitlab', allow: 'hooks,read,mention-all' },
       { expires: '2099-12-31' }, { expires: '2099-12-31T23:59:00+08:00' }, { rate: 60 }, { rate: '60' },
       { targets: '', allow: null, expires: ' ', rate: undefined, from: '', secret: '' }, { name: 'other' }, { name: '部署 – ops №1' },
     ]) {
@@ -50,6 +51,11 @@ describe('a list of keys', () => {
     [{ targets: ['group'] }, /targets must be/], [{ targets: ['nobody'] }, /targets must be/], [{ targets: [] }, /targets must be/],
     [{ targets: ',' }, /targets must be/], [{ targets: ['ops', 7] }, /targets must be/], [{ targets: { ops: true } }, /targets must be/],
     [{ allow: ['all'] }, /allow must be/], [{ allow: [] }, /allow must be/], [{ allow: 'send;read' }, /allow must be/], [{ allow: true }, /allow must be/],
+    [{ sources: [] }, /sources must be/], [{ sources: ['hooks/github'] }, /sources must be/], [{ sources: { github: true } }, /sources must be/],
+    [{ sources: 'github', allow: ['read'] }, /^[^:]*: [^:]*: with sources, allow must have hooks/],
+    ...(['send', 'upload', 'onebot', 'manage'] as const).map((scope): [object, RegExp] => (
+      [{ sources: 'github', allow: ['hooks', scope] }, /with sources, allow must have hooks, and may have mention-all and read besides/]
+    )),
     [{ expires: 'soon' }, /expires must be/], [{ expires: '2026-02-30' }, /expires must be/], [{ expires: 2099 }, /expires must be/],
     [{ expires: {} }, /expires must be .* in quotes/], [{ rate: 0 }, /rate must be/], [{ rate: -1 }, /rate must be/],
     [{ rate: 1.5 }, /rate must be/], [{ rate: 'fast' }, /rate must be/], [{ from: ['localhost'] }, /from must be/], [{ from: ['10.0.0.0/33'] }, /from must be/],

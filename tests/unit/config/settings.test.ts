@@ -250,7 +250,7 @@ describe('the config page', () => {
     const described = [...(schema.list ?? []).slice(0, -1), ...fieldsOf(schema).filter(([, { type }]) => type !== 'const').map(([, field]) => field)]
     assert.equal(described.length, groups.length + 1 + origins.length + 2)
     const columns = Object.values(controls(createSchema({})).get('keys')?.inner?.dict ?? {})
-    assert.equal(columns.length, 8)
+    assert.equal(columns.length, 9)
     for (const { meta } of [...described, ...columns]) assert.deepEqual(Object.keys(meta.description ?? {}).sort(), ['en-US', 'zh-CN'])
   })
 })
