@@ -8,6 +8,8 @@ function readKey(fields: Fields) {
     name: textOf(fields.name),
     /** Absent if every target is allowed. */
     targets: Array.isArray(fields.targets) ? textsOf(fields.targets) : undefined,
+    /** The only sources that it can send through; empty if it has no such limit. */
+    sources: textsOf(fields.sources),
     allow: textsOf(fields.allow),
     /** Absent if the key does not expire, like the later times. */
     expires: textOf(fields.expires) || undefined,
@@ -27,6 +29,8 @@ export interface KeyWish {
   name: string
   /** Empty if every target is allowed. */
   targets: readonly string[]
+  /** Comma-separated sources; empty if the key is not limited to any. */
+  sources: string
   allow: readonly string[]
   /** A date; empty if the key does not expire. */
   expires: string
@@ -160,11 +164,11 @@ export const pathOf = (kind: 'keys' | 'targets' | 'templates' | 'people' | 'rota
 
 export const loadKeys = (): Promise<Result<Key[]>> => ask(({ keys }) => listOf(keys).map(readKey), 'GET', '/keys')
 
-export function makeKey({ name, targets, allow, expires, rate, from, signs }: KeyWish): Promise<Result<FreshKey>> {
-  const addresses = wordsOf(from)
+export function makeKey({ name, targets, sources, allow, expires, rate, from, signs }: KeyWish): Promise<Result<FreshKey>> {
+  const [addresses, bound] = [wordsOf(from), wordsOf(sources)]
   return ask(readFreshKey, 'POST', '/keys', {
     name: name.trim(), allow, ...targets.length > 0 && { targets }, ...expires && { expires }, ...rate && { rate: Number(rate) },
-    ...addresses.length > 0 && { from: addresses }, ...signs && allow.includes('hooks') && { signs },
+    ...bound.length > 0 && allow.includes('hooks') && { sources: bound }, ...addresses.length > 0 && { from: addresses }, ...signs && allow.includes('hooks') && { signs },
   })
 }
 

@@ -43,7 +43,7 @@ export const FreshKeyDialog = defineComponent({
 export const NewKeyDialog = defineComponent({
   emits: ['close'],
   setup(_, { emit }) {
-    const wish = reactive<KeyWish>({ name: '', targets: [], allow: ['send'], expires: '', rate: '', from: '', signs: false })
+    const wish = reactive<KeyWish>({ name: '', targets: [], sources: '', allow: ['send'], expires: '', rate: '', from: '', signs: false })
     const task = useTask()
     /** Whether the form was submitted. Problems are not shown before. */
     const isAsked = shallowRef(false)
@@ -60,7 +60,7 @@ export const NewKeyDialog = defineComponent({
     const allow = (scope: string, isAllowed: boolean): void => {
       wish.allow = [...wish.allow.filter(each => each !== scope), ...isAllowed ? [scope] : []]
     }
-    const view = (name: 'name' | 'expires' | 'rate' | 'from', label: string, hint?: string, type: 'text' | 'date' = 'text'): VNode => {
+    const view = (name: 'name' | 'sources' | 'expires' | 'rate' | 'from', label: string, hint?: string, type: 'text' | 'date' = 'text'): VNode => {
       return inputField(label, bind(wish, name), { hint, type, problem: isAsked.value ? problemsOf(wish)[name] : undefined })
     }
     const viewFields = (): VNode => {
@@ -84,6 +84,7 @@ export const NewKeyDialog = defineComponent({
             <summary>{t.more}</summary>
             {view('rate', t.rate, t.rateHint)}
             {view('from', t.addresses, t.addressesHint)}
+            {wish.allow.includes('hooks') && view('sources', t.sources, t.sourcesHint)}
             {wish.allow.includes('hooks') && checkbox(t.signs, bind(wish, 'signs'))}
             {wish.allow.includes('hooks') && <span class="relay-hint">{t.signsHint}</span>}
           </details>

@@ -266,7 +266,8 @@ function step(number: number, title: string): string {
 }
 
 /** Whether a source may call with an existing key. */
-function isUsable({ allow, expires }: Key, { scope }: Source): boolean {
+function isUsable({ allow, sources, expires }: Key, { name, scope }: Source): boolean {
+  if (sources.length > 0 && !sources.includes(name)) return false
   return allow.includes(scope) && (expires === undefined || Date.parse(expires) > Date.now())
 }
 
@@ -282,8 +283,9 @@ const KeyMaker = defineComponent({
     const name = computed(() => typed.value ?? freeKeyName(props.source.name))
     const task = useTask()
     const make = async (): Promise<void> => {
-      const { source: { scope, signs = false }, targets: list } = props
-      const wish = { name: name.value, targets: list, allow: [scope], expires: '', rate: '', from: '', signs }
+      const { source: { name: source, scope, signs = false }, targets: list } = props
+      const sources = scope === 'hooks' ? source : ''
+      const wish = { name: name.value, targets: list, sources, allow: [scope], expires: '', rate: '', from: '', signs }
       const made = await task.run(() => makeKey(wish))
       if (!made) return
       emit('made', made.value)
@@ -295,7 +297,7 @@ const KeyMaker = defineComponent({
       return (
         <form onSubmit={submitting(make)}>
           {inputField(t.keyName, { ...bind(typed, 'value'), modelValue: name.value }, {
-            hint: isReady ? t.keyHint(texts.value.common.list(props.targets.map(describeChat))) : t.keyHintAny,
+            hint: isReady ? t.keyHint(texts.value.common.list(props.targets.map(describeChat)), props.source.scope !== 'send') : t.keyHintAny,
           })}
           {viewProblem(task)}
           {button(t.createKey, undefined, { kind: 'primary', submits: true, busy: task.isBusy, disabled: !isReady })}

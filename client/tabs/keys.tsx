@@ -114,9 +114,10 @@ function viewMaster(): VNode {
 }
 
 /** The other limits of a key, in one line; empty if there are none. */
-function describeLimits({ rate, from }: Key): string {
+function describeLimits({ sources, rate, from }: Key): string {
   const { keys: t, common } = texts.value
-  return common.list([...rate === undefined ? [] : [t.rateLine(rate)], ...from.length > 0 ? [t.fromLine(common.list(from))] : []])
+  const bound = sources.length > 0 ? [t.sourcesLine(common.list(sources))] : []
+  return common.list([...bound, ...rate === undefined ? [] : [t.rateLine(rate)], ...from.length > 0 ? [t.fromLine(common.list(from))] : []])
 }
 
 function viewExpiry(expires: string | undefined): VNodeChild {

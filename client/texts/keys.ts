@@ -13,6 +13,8 @@ export const english = {
     signs: 'With a secret for signatures', signsHint: 'For GitHub and other callers that sign their requests. The relay stores the secret in the clear.',
     more: 'More limits', rate: 'Messages per minute', rateHint: 'Leave empty for no limit.',
     addresses: 'Allowed addresses', addressesHint: 'IP addresses or ranges such as 10.0.0.0/8, separated by commas. Leave empty to allow all.',
+    sources: 'Only these sources', sourcesHint: 'Names in addresses of /hooks, such as github, separated by commas. Such a key can also view deliveries and mention everyone, and nothing else. Leave empty for no limit.',
+    sourcesLine: (names: string) => `only through ${names}`,
     rateLine: (rate: number) => `up to ${rate} a minute`, fromLine: (addresses: string) => `only from ${addresses}`,
     scopes: {
       'send': 'Send messages', 'upload': 'Upload files', 'hooks': 'Integrations (/hooks)', 'onebot': 'OneBot API (/onebot)',
@@ -71,6 +73,8 @@ export const chinese: typeof english = {
     signs: '附带签名密钥', signsHint: '用于 GitHub 等会对请求签名的调用方。签名密钥以明文保存。',
     more: '更多限制', rate: '每分钟消息数', rateHint: '留空表示不限。',
     addresses: '允许的地址', addressesHint: 'IP 地址或网段，如 10.0.0.0/8，以逗号分隔。留空表示不限。',
+    sources: '限定来源', sourcesHint: '/hooks 地址中的来源名称，如 github，以逗号分隔。这样的密钥只能再有“查看投递与状态”和“@全体成员”权限。留空表示不限。',
+    sourcesLine: names => `仅限通过 ${names}`,
     rateLine: rate => `每分钟最多 ${rate} 条`, fromLine: addresses => `仅限 ${addresses}`,
     scopes: {
       'send': '发送消息', 'upload': '上传文件', 'hooks': '接入（/hooks）', 'onebot': 'OneBot 接口（/onebot）',

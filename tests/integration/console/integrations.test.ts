@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { createHmac, randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { fieldsOf } from '../../../src/lib/shape'
 import { skip } from '../../support/browser'
+import { read } from '../../support/relay'
 import { until } from '../../support/until'
 import { useTabs } from './stage'
 
@@ -36,6 +38,8 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
       await page.getByText('Key “github” created.').waitFor()
       await page.getByRole('combobox', { name: 'API key: github' }).waitFor()
       await page.getByRole('heading', { name: 'Waiting for the first call …' }).waitFor()
+      const made = (await read(await stage.relay.request('/keys'))).data.keys
+      assert(Array.isArray(made) && made.map(fieldsOf).some(({ name, sources }) => name === 'github' && String(sources) === 'github'))
       const [address, secret] = [await valueOf(page, 'Payload URL'), await valueOf(page, 'Secret')]
       assert.equal(address, `${stage.relay.url}/hooks/github/builds`)
 
