@@ -5,12 +5,14 @@ import { once } from 'node:events'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
+import { sourcesOf } from '../../client/sources'
+import { chinese, english } from '../../client/texts/all'
 import { Simulator, type SimulatorOptions } from '../../simulator'
 import { temporaryFolder } from '../support/folder'
 import { end, freePort } from '../support/process'
 import { until } from '../support/until'
 import { record } from './support/json'
-import { code, marked, pageAt, repository, table } from './support/pages'
+import { code, marked, pageAt, repository, table, versions } from './support/pages'
 import { clean, collect, online, paste, Workplace } from './support/reader'
 
 /** A platform that wants a token; it ends with the test. */
@@ -33,26 +35,50 @@ test('the ten minutes lead to a message and to an alert in the group, and a stop
   t.after(() => bot.remove())
   const [config = ''] = page.blocks.filter(({ language }) => language === 'yaml').map(({ text }) => text)
   await writeFile(join(bot.folder, 'koishi.yml'), config.replace('5140', String(bot.port)).replace('ws://127.0.0.1:3001', simulator.endpoint))
-  await paste(marked(page, 'make-key'), bot)
-  const [, key = ''] = /^WEBHOOK_API_KEY=([0-9a-f]{64})\n$/.exec(await readFile(join(bot.folder, '.env'), 'utf8')) ?? []
   const log = bot.start()
   await online(log)
-  assert(log().includes('the API key is configured'), log())
 
-  assert.match(await paste(marked(page, 'first-message'), bot), /^\{"code":0,/)
+  const master = (await readFile(join(bot.folder, 'data/api-key'), 'utf8')).trim()
+  /** Makes a key for the group, as the page does. */
+  const makeKey = async (key: { name: string, allow: string[], signs?: true }): Promise<Record<string, unknown>> => {
+    const body = JSON.stringify({ ...key, targets: ['group:123456'] })
+    const response = await fetch(`http://127.0.0.1:${bot.port}/keys`, { method: 'POST', headers: { 'x-api-key': master }, body })
+    return record(record(await response.json()).data)
+  }
+  const { key } = await makeKey({ name: 'curl', allow: ['send'] })
+  const firstMessage = marked(page, 'first-message').replace('<key>', String(key))
+  assert.match(await paste(firstMessage, bot), /^\{"code":0,/)
 
+  const { secret } = await makeKey({ name: 'github', allow: ['hooks'], signs: true })
   const url = code(table(page, /^Field$/)[0]?.[1])?.replace('https://relay.example.com', `http://127.0.0.1:${bot.port}`) ?? ''
-  for (const name of ['workflow_run-cancelled', 'workflow_run-failure']) assert.equal((await fetch(url, await fromGitHub(name, key))).status, 200)
+  for (const name of ['workflow_run-cancelled', 'workflow_run-failure']) assert.equal((await fetch(url, await fromGitHub(name, String(secret)))).status, 200)
   await simulator.until(({ ledger }) => ledger.length > 1)
   assert.deepEqual(simulator.ledger.map(({ target }) => target.id), ['123456', '123456'])
   assert.match(simulator.ledger[1]?.text ?? '', /CI/)
 
   simulator.fault({ fault: { kind: 'late', ms: 2_000, delivered: 'now' } })
-  const last = paste(marked(page, 'first-message'), bot)
+  const last = paste(firstMessage, bot)
   await simulator.until(({ ledger }) => ledger.length > 2)
   await bot.stop()
   assert.match(await last, /^\{"code":0,/)
 })
+
+for (const [at, page] of versions('start').entries()) {
+  const texts = at === 0 ? english : chinese
+
+  test(`the ten minutes name what the page of the console shows: ${page.path}`, () => {
+    const setups = sourcesOf([]).flatMap(({ label }) => [label, texts.integrations.setup(label)])
+    const shown = new Set([...setups, texts.title, ...Object.values(texts.tabs), ...Object.values(texts.integrations).map(String)])
+    const named = [...page.prose.matchAll(/\*\*([^*]+)\*\*/g)].map(([, label]) => label)
+    assert.deepEqual(named.filter(label => !shown.has(label ?? '')), [])
+    assert(named.length >= 9)
+  })
+
+  test(`the ten minutes show the command that the page gives: ${page.path}`, () => {
+    const parts = { url: 'http://127.0.0.1:5140', target: 'group:123456', key: '<key>', words: texts.integrations.words }
+    assert.equal(marked(page, 'first-message').trim(), sourcesOf([]).find(({ name }) => name === 'curl')?.setup(parts).snippet)
+  })
+}
 
 /** A request as GitHub makes it, signed with the secret of the webhook. */
 async function fromGitHub(name: string, secret: string): Promise<RequestInit> {
