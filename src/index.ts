@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { MadeTargets } from './access/made-targets'
 import { Refusals } from './access/refusals'
 import { startAccess } from './access/start'
+import { Usages } from './access/usage'
 import { Alerts } from './alerts'
 import { beatDoor, beatRoutes, startBeats } from './beats'
 import { startCommands } from './commands'
@@ -94,18 +95,21 @@ export function apply(ctx: Context, config: Config): void {
   const sources = new Sources()
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
   const recorder = new Recorder({ clock: systemClock, names, directory: roster, language, port, store, logger })
+  const usages = new Usages(store)
   const { relay, ended } = startRelay(ctx, settings, {
     port, logger, dataDir, timeout,
     writeDigest: digestWriter(templates, language, logger),
     media: { resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,
     enter: () => inFlight.tryToEnter(),
-    observer: tellAll([recorder, metrics, announceEnds(ctx, logger), ...alerts ? [alerts] : []]),
+    observer: tellAll([recorder, metrics, usages, announceEnds(ctx, logger), ...alerts ? [alerts] : []]),
   })
 
   const bots = (): BotState[] => port.describe(relay.restricted())
   stop.signal.addEventListener('abort', () => relay.end())
-  const { access, fixedKeys, madeKeys, save } = startAccess(ctx, { apiKey, keys: settings.keys, targets: names, store, dataDir, logger })
+  const { access, fixedKeys, madeKeys, save } = startAccess(ctx, {
+    apiKey, keys: settings.keys, targets: names, usages, store, dataDir, logger,
+  })
   const payloads = new LastPayloads(store, settings.recordContent !== 'none')
   ctx.setInterval(() => payloads.tidy(), 1_000)
   const { incidentCallbackUrl: incidentUrl, incidentCallbackSecret: incidentSecret } = settings

@@ -7,7 +7,7 @@ import { announceExpiry } from './expiry'
 import { parseKeys, type KeyView } from './keys'
 import { MadeKeys } from './made-keys'
 import type { MadeTargets } from './made-targets'
-import { Usages } from './usage'
+import type { Usages } from './usage'
 
 /** How often the relay writes how keys were used, in milliseconds. */
 const saveInterval = 1_000
@@ -18,6 +18,7 @@ export interface AccessOptions {
   /** The setting `keys`. */
   keys: readonly unknown[]
   targets: MadeTargets
+  usages: Usages
   /** Returns the present store. */
   store: () => Store
   /** The data folder, absolute. */
@@ -26,7 +27,7 @@ export interface AccessOptions {
 }
 
 /** Reads the keys, and keeps their usage in the store. */
-export function startAccess(ctx: Context, { apiKey, keys: written, targets, store, dataDir, logger }: AccessOptions): {
+export function startAccess(ctx: Context, { apiKey, keys: written, targets, usages, store, dataDir, logger }: AccessOptions): {
   access: Access
   /** The keys of the settings. */
   fixedKeys: readonly KeyView[]
@@ -34,7 +35,6 @@ export function startAccess(ctx: Context, { apiKey, keys: written, targets, stor
   /** Writes how keys were used since the last second. */
   save: () => void
 } {
-  const usages = new Usages(store)
   const { keys, warnings } = parseKeys(written, apiKey, targets, usages)
   for (const warning of [...warnings, ...leftovers(dataDir)]) logger.warn('%s', warning)
   const madeKeys = new MadeKeys({ store, apiKey, fixed: keys, names: targets, usages, logger })

@@ -1,5 +1,7 @@
 import { parseJson } from '../lib/json'
 import { isString, isTime, isWhole, objectOf, optional } from '../lib/shape'
+import { isUnfinished, outcomeOf, resultOf, type Delivery } from '../relay/delivery/delivery'
+import type { Observer } from '../relay/options'
 import type { Store } from '../relay/store/store'
 
 /** What is counted about a key, since its first use. */
@@ -10,12 +12,18 @@ export interface Counts {
   readonly address?: string | undefined
   /** The number of messages that it was allowed to send. */
   readonly messages: number
+  /** The number of messages that became deliveries, each item of a batch, and how many of these were sent or have failed by now. */
+  readonly accepted: number
+  readonly sent: number
+  readonly failed: number
   /** The number of requests that were refused as forbidden or too many. */
   readonly refused: number
 }
 
-const none: Counts = { last: 0, messages: 0, refused: 0 }
-const isCounts = objectOf<Counts>({ last: isTime, address: optional(isString), messages: isWhole, refused: isWhole })
+const none: Counts = { last: 0, messages: 0, accepted: 0, sent: 0, failed: 0, refused: 0 }
+const isCounts = objectOf<Counts>({
+  last: isTime, address: optional(isString), messages: isWhole, accepted: isWhole, sent: isWhole, failed: isWhole, refused: isWhole,
+})
 const isRow = objectOf({ caller: isString, entry: isString })
 
 /** How a key is used. All keys of a name share one, such as the old and the new key of a rotation. */
@@ -32,21 +40,36 @@ export class Usage {
     this.present = { ...this.present, last: Date.now(), address }
   }
 
-  add({ messages = 0, refused = 0 }: Partial<Counts>): void {
-    this.present = { ...this.present, messages: this.present.messages + messages, refused: this.present.refused + refused }
+  add(more: Partial<Counts>): void {
+    this.present = { ...this.present, ...sumOf(this.present, more) }
   }
 
   /** Adds what was counted before this process began. */
   continue(before: Counts): void {
     const { present } = this
     const latest = before.last > present.last ? before : present
-    const sum = { messages: before.messages + present.messages, refused: before.refused + present.refused }
-    this.present = present === none ? before : { ...latest, ...sum }
+    this.present = present === none ? before : { ...latest, ...sumOf(before, present) }
   }
 }
 
+/** A retry takes its messages from the failed ones, also from those before the counts began. */
+function sumOf(before: Counts, more: Partial<Counts>): Omit<Counts, 'last' | 'address'> {
+  const sum = (kind: 'messages' | 'accepted' | 'sent' | 'failed' | 'refused'): number => Math.max(0, before[kind] + (more[kind] ?? 0))
+  return { messages: sum('messages'), accepted: sum('accepted'), sent: sum('sent'), failed: sum('failed'), refused: sum('refused') }
+}
+
+/** The entrances of callers with a key. What the relay itself writes, a digest for one, has another one. */
+const isOfKey = /^(?:webhook|send|onebot)$|^hooks\//
+
+/** The outcomes of the messages of a delivery. */
+function tally({ mode, state, results }: Pick<Delivery, 'mode' | 'state' | 'results'>): { sent: number, failed: number } {
+  const outcomes = (mode === 'single' ? [resultOf({ results })] : results).map(outcomeOf)
+  const sent = outcomes.filter(outcome => outcome === 'sent').length
+  return { sent, failed: isUnfinished(state) ? 0 : outcomes.filter(outcome => outcome !== 'sent' && outcome !== 'unanswered').length }
+}
+
 /** The usage of all keys by the names of their callers. It is counted in memory, and written now and then. */
-export class Usages {
+export class Usages implements Pick<Observer, 'changed'> {
   /** The master key has an empty name. */
   private readonly all = new Map<string, Usage>()
   /** The store from which the counts were read, or to which they are written since, and what is there. */
@@ -61,6 +84,15 @@ export class Usages {
     const usage = this.all.get(caller ?? '') ?? new Usage()
     this.all.set(caller ?? '', usage)
     return usage
+  }
+
+  changed(delivery: Delivery, before?: Pick<Delivery, 'mode' | 'state' | 'results'>): void {
+    const usage = isOfKey.test(delivery.door) ? this.all.get(delivery.caller ?? '') : undefined
+    if (!usage) return
+    const [now, then] = [tally(delivery), before ? tally(before) : { sent: 0, failed: 0 }]
+    const accepted = before ? 0 : delivery.mode === 'single' ? 1 : delivery.results.length
+    const [sent, failed] = [now.sent - then.sent, now.failed - then.failed]
+    if (accepted || sent || failed) usage.add({ accepted, sent, failed })
   }
 
   /** A key that is made later under the same name starts anew. */

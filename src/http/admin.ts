@@ -108,12 +108,13 @@ function viewWay(way: Way, isWhole: boolean): unknown {
 
 /** A key as callers see it, without its secrets. */
 function viewKey({ expires, createdAt, ...rest }: KeyView & Partial<MadeKey>, usage: ReturnType<Access['usage']>): object {
-  const { last = 0 } = usage.get(rest.name) ?? {}
+  const { last = 0, accepted = 0, sent = 0, failed = 0, refused = 0 } = usage.get(rest.name) ?? {}
   return {
     ...rest,
     ...expires !== undefined && { expires: toIso(expires) },
     source: createdAt === undefined ? 'settings' : 'made',
     ...createdAt !== undefined && { created_at: createdAt },
     ...last > 0 && { last_used_at: toIso(last) },
+    accepted, sent, failed, refused,
   }
 }

@@ -50,8 +50,8 @@ export function statusRoute(
 }
 
 /** @param name `null` for the master key */
-function viewUsage(name: string | null, { last, address, messages, refused }: Counts): object {
-  return { name, ...last > 0 && { last_used: toIso(last), last_address: address ?? null }, messages, refused }
+function viewUsage(name: string | null, { last, address, messages, accepted, sent, failed, refused }: Counts): object {
+  return { name, ...last > 0 && { last_used: toIso(last), last_address: address ?? null }, messages, accepted, sent, failed, refused }
 }
 
 function viewBacklog(backlog: Backlog | undefined): object | null {

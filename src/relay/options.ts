@@ -74,6 +74,8 @@ export interface Finding {
 export interface Observer {
   /** A delivery that is kept in the file is being accepted. Called inside that commit: what this writes counts if the delivery does. */
   accepted: (writer: Writer, delivery: Delivery, request: MessageRequest) => void
+  /** A delivery is new, also one that was refused and has a record, or has changed. @param before how it was; absent for a new one */
+  changed: (delivery: Delivery, before?: Pick<Delivery, 'mode' | 'state' | 'results'>) => void
   /** The end of a delivery is being written, likewise inside the commit. A correction, or an end after a retry, is written again. */
   recorded: (writer: Writer, delivery: Delivery) => void
   /** A delivery has ended, so many milliseconds after its acceptance. After a retry, it ends again. */
@@ -90,6 +92,7 @@ export interface Observer {
 export function tellAll(observers: readonly Partial<Observer>[]): Observer {
   return {
     accepted: (writer, delivery, request) => observers.forEach(observer => observer.accepted?.(writer, delivery, request)),
+    changed: (delivery, before) => observers.forEach(observer => observer.changed?.(delivery, before)),
     recorded: (writer, delivery) => observers.forEach(observer => observer.recorded?.(writer, delivery)),
     ended: (delivery, time) => observers.forEach(observer => observer.ended?.(delivery, time)),
     called: (outcome, time) => observers.forEach(observer => observer.called?.(outcome, time)),

@@ -81,6 +81,7 @@ export class Deliveries {
         if (request) observer.accepted(writer, delivery, request)
       })
     }
+    observer.changed(delivery)
     return this.keep({ delivery, items, hasRow })
   }
 
@@ -194,10 +195,11 @@ export class Deliveries {
 
   /** Changes a delivery that waits or is to wait again, in the file first. @throws RelayError; nothing is changed then */
   step({ delivery, hasRow }: Entry, change: Change): void {
-    const { clock, store } = this.options
+    const { clock, store, observer } = this.options
     const next = { ...delivery }
     transition(next, change, clock.wall())
     if (hasRow) store.commit(writer => this.table.update(writer, next))
+    observer.changed(next, delivery)
     Object.assign(delivery, next)
   }
 
@@ -225,6 +227,7 @@ export class Deliveries {
 
   /** Records a request that did not enter a queue, with the reason. */
   reject(delivery: Delivery, items: readonly ParsedItem[], error: RelayError): void {
+    this.options.observer.changed(delivery)
     this.end({ delivery, items, hasRow: false }, failRest(delivery, error))
   }
 
@@ -286,7 +289,10 @@ export class Deliveries {
 
   /** Changes a delivery in memory only. The next write saves it. */
   change(delivery: Delivery, change: Change): void {
-    transition(delivery, change, this.options.clock.wall())
+    const { clock, observer } = this.options
+    const { mode, state, results } = delivery
+    transition(delivery, change, clock.wall())
+    observer.changed(delivery, { mode, state, results })
   }
 
   /** Stops writing behind, after a last write. */

@@ -214,9 +214,10 @@ describe('a key', () => {
     assert(master && two)
     assert.equal(master.name, null)
     const { last_used: lastUsed, ...rest } = two
-    assert.deepEqual(rest, { name: 'two', last_address: '127.0.0.1', messages: 2, refused: 1 })
+    assert.deepEqual(rest, { name: 'two', last_address: '127.0.0.1', messages: 2, accepted: 2, sent: 2, failed: 0, refused: 1 })
     assert(Date.parse(String(lastUsed)) >= before && Date.parse(String(lastUsed)) <= Date.now())
-    assert.deepEqual(others, [{ name: 'idle', messages: 0, refused: 0 }, { name: 'watch', messages: 0, refused: 0 }])
+    const none = { messages: 0, accepted: 0, sent: 0, failed: 0, refused: 0 }
+    assert.deepEqual(others, [{ name: 'idle', ...none }, { name: 'watch', ...none }])
     assert(!JSON.stringify((await ask(secretOf('watch'), '/statusz')).body).includes('keys'))
   })
 

@@ -48,9 +48,10 @@ describe('a key that is made', () => {
 
     const [shown] = await list()
     const { last_used_at: used, ...rest } = shown ?? {}
-    assert.deepEqual(rest, view)
-    assert.deepEqual({ ...rest, created_at: '' }, {
-      name: '构建', targets: [`group:${group}`], allow: ['send'], rate: 600, from: ['127.0.0.0/8'], expires: '2099-12-31T00:00:00.000Z', source: 'made', created_at: '',
+    const unused = { accepted: 0, sent: 0, failed: 0, refused: 0 }
+    assert.deepEqual(rest, { ...view, accepted: 1, sent: 1, refused: 3 })
+    assert.deepEqual({ ...rest, ...unused, created_at: '' }, {
+      name: '构建', targets: [`group:${group}`], allow: ['send'], rate: 600, from: ['127.0.0.0/8'], expires: '2099-12-31T00:00:00.000Z', source: 'made', created_at: '', ...unused,
     })
     assert(Date.now() - Date.parse(String(used)) < 60_000)
     const folder = join(relay.uploadDir, '../data')
@@ -81,9 +82,45 @@ describe('a key that is made', () => {
     }
     const before = await used()
     const { last_used, ...rest } = fieldsOf(before)
-    assert.deepEqual(rest, { name: 'ci', last_address: '127.0.0.1', messages: 2, refused: 0 })
+    assert.deepEqual(rest, { name: 'ci', last_address: '127.0.0.1', messages: 2, accepted: 2, sent: 2, failed: 0, refused: 0 })
     await relay.reload()
     assert.deepEqual([await used(), (await list())[0]?.last_used_at], [before, last_used])
+  })
+
+  test('tells what became of its messages: of each item, of those in digests, and by now where one was sent again', async () => {
+    await relay.reload({ targets: { often: { to: `group:${group}`, digest: 1 } }, chatApiMaxRetries: 0 })
+    const key = await make({ name: 'ci', targets: `group:${group}` })
+    const counts = async (): Promise<unknown[]> => {
+      const [{ accepted, sent, failed, refused } = {}] = await list()
+      return [accepted, sent, failed, refused]
+    }
+    const post = async (body: object, more: { query?: string, headers?: object } = {}): Promise<Reply> => read(await fetch(
+      `${relay.url}/webhook${more.query ?? ''}`,
+      { method: 'POST', headers: { 'x-api-key': key, ...more.headers }, body: JSON.stringify({ group_id: group, ...body }) },
+    ))
+    assert.deepEqual(await counts(), [0, 0, 0, 0])
+    relay.simulator.fault({ fault: { kind: 'refuse' } })
+    const { status, headers } = await post({ msg: 'a' })
+    assert.deepEqual([status, await counts()], [502, [1, 0, 1, 0]])
+    assert.equal((await post({ messages: [{ msg: 'b' }, { type: 'image' }] })).status, 200)
+    assert.deepEqual(await counts(), [3, 1, 2, 0])
+    for (let index = 0; index < 2; index++) assert.equal((await post({ msg: 'c' }, { headers: { 'idempotency-key': 'c' } })).status, 200)
+    assert.equal((await post({ msg: 'd' }, { query: '?dry_run=1' })).status, 200)
+    assert.equal((await post({ msg: 'e', platform: 'telegram' })).status, 503)
+    assert.equal(await send(key, '654321'), 403)
+    assert.deepEqual(await counts(), [5, 2, 3, 1])
+    assert.equal((await ask('POST', `/deliveries/${headers.get('x-request-id')}/retry`)).status, 202)
+    await until('it was sent again', async () => String(await counts()) === '5,3,2,1')
+    for (const msg of ['f', 'g', 'h']) await post({ group_id: undefined, to: 'often', msg })
+    await until('the digest has left', async () => String(await counts()) === '8,6,2,1')
+    assert.equal(relay.simulator.ledger.filter(({ text }) => /g[^]*h/.test(text)).length, 1)
+    await relay.reload()
+    assert.deepEqual(await counts(), [8, 6, 2, 1])
+    const { keys } = (await ask('GET', '/statusz')).data
+    assert(Array.isArray(keys))
+    // The digest is no message of the master key, under which the relay keeps it.
+    const [master] = keys.map(fieldsOf).filter(({ name }) => name === null)
+    assert(master && Number(master.accepted) === Number(master.sent) + Number(master.failed))
   })
 
   test('is named in the log of a start where it ends within a week', async () => {
