@@ -139,7 +139,7 @@ export function apply(ctx: Context, config: Config): void {
       relay, sender, names, roster, incidents, access, refusals, uploads, links, bots, isOnline: () => port.isOnline, readMetrics, limits,
       fixedKeys, madeKeys,
     }, settings),
-    ...hookRoutes({ access, sender, sources, templates, names, logger, limits, language, payloads }),
+    ...hookRoutes({ access, refusals, sender, sources, templates, names, logger, limits, language, payloads }),
     ...oneBotRoutes({ sender, limits, relay }),
     ...beatRoutes(beats, names, relay, settings.path),
   ], {

@@ -7,17 +7,19 @@ const maxAddresses = 1000
 /** The most doors, and the longest name of one: the name may contain text of the caller. */
 const most = { doors: 100, letters: 100 }
 
-/** The last refused request of a door. */
-interface LastRefusal {
+/** The last request of a door, if it made no message. */
+interface LastRequest {
   /** In milliseconds since the epoch. */
   at: number
   reason: string
+  /** Whether it was accepted, and there was nothing to tell. */
+  isSkipped: boolean
 }
 
 /** Counts refused requests, and limits their lines in the log, so that a scan cannot fill the disk. */
 export class Refusals {
   private readonly counted = new Map<string, number>()
-  private readonly lastOf = new LRUCache<string, LastRefusal>({ max: most.doors })
+  private readonly lastOf = new LRUCache<string, LastRequest>({ max: most.doors })
   /** The addresses in the order of their last log line, oldest first. */
   private readonly addresses = new Map<string, { logged: number, silent: number }>()
 
@@ -26,8 +28,8 @@ export class Refusals {
     return this.counted
   }
 
-  /** The last refusal of each door, which tells why the calls of a new caller fail. */
-  get last(): Iterable<[door: string, refusal: LastRefusal]> {
+  /** The last request of each door that made no message, which tells why those of a new caller do not arrive. */
+  get last(): Iterable<[door: string, request: LastRequest]> {
     return this.lastOf.entries()
   }
 
@@ -38,7 +40,13 @@ export class Refusals {
    * @param reason the text for the log
    */
   note(door: string, reason: string): void {
-    if (door.length <= most.letters) this.lastOf.set(door, { at: Date.now(), reason })
+    if (door.length <= most.letters) this.lastOf.set(door, { at: Date.now(), reason, isSkipped: false })
+  }
+
+  /** Notes that a door accepted a request, which ends an earlier refusal. @param skipped why it made no message; absent if it made one */
+  accept(door: string, skipped: string | undefined): void {
+    this.lastOf.delete(door)
+    if (skipped !== undefined && door.length <= most.letters) this.lastOf.set(door, { at: Date.now(), reason: skipped, isSkipped: true })
   }
 
   /**

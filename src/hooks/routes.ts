@@ -1,6 +1,7 @@
 import type { Logger } from 'koishi'
 import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
+import type { Refusals } from '../access/refusals'
 import { RelayError, type ErrorCode } from '../errors'
 import { hasBody, readBody, type BodyLimits } from '../http/body'
 import { parseHandling, readChoice, readTiming, type Timing } from '../http/preferences'
@@ -29,6 +30,7 @@ import { UnprovenBodies } from './unproven'
 /** The parts of the plugin that the routes need. */
 export interface HookOptions {
   access: Access
+  refusals: Refusals
   sender: Sender
   sources: Sources
   templates: Templates
@@ -107,6 +109,8 @@ class Hooks {
       const address = readAddress(exchange, this.options.sources)
       const source = await this.find(exchange, address)
       const [answer, asked] = await this.accept(exchange, address, source)
+      const { data } = answer
+      this.options.refusals.accept(`hooks/${exchange.params.source ?? ''}`, 'skipped' in data ? String(data.skipped) : undefined)
       if (!source.shape || 'dry_run' in answer.data) return answer
       return { ...source.shape.success(asked, answer.data), log: answer.log, headers: answer.headers }
     } catch (thrown) {

@@ -43,7 +43,8 @@ export function statusRoute(
       ...relay.standsBehind !== undefined && { standby_for: relay.standsBehind },
       ...caller.may('manage') && {
         keys: [...access.usage()].map(([name, usage]) => viewUsage(name, usage)),
-        refusals: [...refusals.last].map(([door, { at, reason }]) => ({ door, at: toIso(at), reason })),
+        refusals: viewLast(refusals, false),
+        skipped: viewLast(refusals, true),
       },
     },
   }), { quiet: true })
@@ -52,6 +53,10 @@ export function statusRoute(
 /** @param name `null` for the master key */
 function viewUsage(name: string | null, { last, address, messages, accepted, sent, failed, refused }: Counts): object {
   return { name, ...last > 0 && { last_used: toIso(last), last_address: address ?? null }, messages, accepted, sent, failed, refused }
+}
+
+function viewLast({ last }: Pick<Refusals, 'last'>, isSkipped: boolean): object[] {
+  return [...last].filter(([, each]) => each.isSkipped === isSkipped).map(([door, { at, reason }]) => ({ door, at: toIso(at), reason }))
 }
 
 function viewBacklog(backlog: Backlog | undefined): object | null {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
-import { fieldsOf } from '../../../src/lib/shape'
+import { fieldsOf, isObject, listOf } from '../../../src/lib/shape'
 import { apiKey, useRelay } from '../../support/relay'
 import { until } from '../../support/until'
 import { get, group, kinds, other, post, putTemplate, texts } from './support'
@@ -189,6 +189,23 @@ describe('a hook', () => {
     const { status, body, error } = await post(relay, 'message/group:a,ops?fail=any', { text: 'a' })
     assert.deepEqual([status, body.data, error.id, error.success, error.failed], [502, null, 'failed', 1, 1])
     assert.equal((await post(relay, 'message/group:a,ops', { text: 'a' })).status, 200)
+  })
+
+  test('that makes no message is shown as the last of its source, and ends a refusal, as one with a message ends both', async () => {
+    const last = async (): Promise<(readonly unknown[])[]> => {
+      const { refusals, skipped } = fieldsOf(fieldsOf(await (await relay.request('/statusz')).json()).data)
+      return [refusals, skipped].map(each => listOf(isObject)(each) ? each.filter(({ door }) => door === 'hooks/github').map(({ reason }) => reason) : [])
+    }
+    const call = (event: string, body: object, key?: string) => (
+      post(relay, 'github/ops', body, { headers: { 'content-type': 'application/json', 'x-github-event': event }, ...key !== undefined && { key } })
+    )
+    assert.equal((await call('ping', {}, 'a-wrong-key')).status, 401)
+    assert.deepEqual(await last(), [['wrong API key'], []])
+    assert.equal((await call('ping', {})).status, 200)
+    assert.deepEqual(await last(), [[], ['ping events produce no message']])
+    const issue = { number: 7, title: 'The cart rounds twice', html_url: 'https://github.com/acme/shop/issues/7' }
+    assert.equal((await call('issues', { action: 'opened', issue })).status, 200)
+    assert.deepEqual([texts(relay).length, await last()], [1, [[], []]])
   })
 
   test('that nobody wants to read sends nothing', async () => {
