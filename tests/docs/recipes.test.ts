@@ -2,7 +2,6 @@ import { load } from 'js-yaml'
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { Simulator } from '../../simulator'
@@ -21,7 +20,7 @@ let reader: Reader
 let key: string
 
 before(async () => {
-  reader = await Reader.start(marked(page, 'recipe-commands'))
+  reader = await Reader.start('npm start')
   key = await reader.key()
 })
 after(() => reader.stop())
@@ -240,7 +239,7 @@ test('a recipe for a program sends from Python', { timeout: 120_000, skip: has('
   assert.deepEqual(texts, [/"msg": "([^"]+)/.exec(marked(page, 'recipe-python'))?.[1]])
 })
 
-describe('a recipe for names, keys, commands and texts', { timeout: 120_000 }, () => {
+describe('a recipe for names, keys and texts', { timeout: 120_000 }, () => {
   test('gives a group a name', async () => {
     await run('recipe-name')
     assert.deepEqual(await textsOf(() => run('recipe-to-name')), ['Hello, ops'])
@@ -255,23 +254,6 @@ describe('a recipe for names, keys, commands and texts', { timeout: 120_000 }, (
     assert.deepEqual([await send(group), await send('group:654321')], [200, 403])
     await run('recipe-revoke')
     assert.equal(await send(group), 401)
-  })
-
-  test('deploys by a command from the chat', async () => {
-    const { folder, callbackPort } = reader.place
-    await writeFile(join(folder, 'deploy.sh'), '#!/bin/sh\necho "$1 is live"\n', { mode: 0o755 })
-    await writeFile(join(folder, 'deploy.mjs'), marked(page, 'recipe-deploy').replace('3000', String(callbackPort)))
-    reader.place.run(process.execPath, ['deploy.mjs'], { RELAY: reader.url, KEY: key })
-    await until('the callback listens', () => new Promise<boolean>(resolve => {
-      const socket = connect(callbackPort, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false))
-      socket.end()
-    }), 15_000)
-    const earlier = (await reader.messages()).length
-    await reader.say('#deploy shop')
-    await until('it is deployed', async () => (await reader.messages()).length > earlier + 2)
-    const [, reply, report] = (await reader.messages()).slice(earlier).map(({ parts }) => String(parts[0]?.text))
-    assert.match(reply ?? '', /shop …/)
-    assert.equal(report, 'shop is live\n')
   })
 
   test('makes texts of what any system posts', async () => {
