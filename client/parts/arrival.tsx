@@ -4,7 +4,7 @@ import { listOf, textOf, type Fields } from '../fields'
 import { usePolling } from '../poll'
 import { doorOf, type Source } from '../sources'
 import { goTo } from '../state'
-import { texts, wordFor, writeMoment } from '../texts'
+import { texts, translate, wordFor, writeMoment } from '../texts'
 import { section, stateMark } from './basics'
 import { button } from './elements'
 import { summarize } from './items'
@@ -14,16 +14,32 @@ import { viewTarget } from './target'
 interface Seen {
   /** The ID of the newest delivery; empty for none. */
   delivery: string
-  /** The times of the key's last use and of the source's last refusal. */
+  /** The times of the key's last use, and of the source's last call without a message. */
   use: string
-  refusal: string
+  quiet: string
 }
 
-/** The newest call. A call with neither a refusal nor a delivery produced no message. */
+/** The newest call. A call without a delivery produced no message. */
 interface News {
   at: string
   delivery?: Delivery
-  refusedFor?: string
+  quiet?: QuietCall
+}
+
+/** The last call of each door that made no message, from the answer of `GET /statusz`. */
+export function readQuietCalls({ refusals, skipped }: Fields) {
+  const read = (calls: unknown, isRefused: boolean) => listOf(calls).map(({ door, at, reason }) => {
+    return { door: textOf(door), at: textOf(at), reason: textOf(reason), isRefused }
+  })
+  return [...read(refusals, true), ...read(skipped, false)]
+}
+
+export type QuietCall = ReturnType<typeof readQuietCalls>[number]
+
+/** Why a call made no message. */
+export function describeQuietCall({ reason, isRefused }: QuietCall): string {
+  const { refusals, reached } = texts.value.integrations
+  return isRefused ? translate(wordFor(refusals, reason)) : reached(translate(reason))
 }
 
 /** Waits for calls of a source and shows the result of the newest one. */
@@ -46,22 +62,22 @@ export const Arrival = defineComponent({
       ])
       if (!page || !isRight) return
       const [delivery] = page.deliveries
-      const refusal: Fields = listOf(data.refusals).find(each => each.door === door) ?? {}
+      const quiet = readQuietCalls(data).find(each => each.door === door)
       // A call without a message leaves no delivery, but its key was used.
       const use = listOf(data.keys).find(({ name }) => name === props.keyName)?.last_used
       const before = seen.value
-      const now = { delivery: delivery?.id ?? '', use: textOf(use), refusal: textOf(refusal.at) }
+      const now = { delivery: delivery?.id ?? '', use: textOf(use), quiet: quiet?.at ?? '' }
       seen.value = before ?? now
       if (!before) return
       const found: News[] = [
         ...now.use === before.use ? [] : [{ at: now.use }],
-        ...now.refusal === before.refusal ? [] : [{ at: now.refusal, refusedFor: textOf(refusal.reason) }],
+        ...!quiet || now.quiet === before.quiet ? [] : [{ at: now.quiet, quiet }],
         ...!delivery || now.delivery <= before.delivery ? [] : [{ at: delivery.createdAt, delivery }],
       ]
       const last = news.value?.at
       // A call is recorded as a use of its key before it is refused or becomes a delivery.
       news.value = found.toSorted((one, other) => one.at.localeCompare(other.at)).at(-1)
-      if (news.value && news.value.at !== last && news.value.refusedFor === undefined) emit('call')
+      if (news.value && news.value.at !== last && !news.value.quiet?.isRefused) emit('call')
     })
 
     const viewWaiting = (title: string, hint: string): VNode => section(title, <p role="status" class="relay-waiting">{hint}</p>)
@@ -69,9 +85,9 @@ export const Arrival = defineComponent({
       const { integrations: t, common } = texts.value
       if (!seen.value) return viewWaiting(t.waiting, common.loading)
       if (!news.value) return viewWaiting(seen.value.delivery === '' ? t.waiting : t.waitingNext, t.waitingHint(props.label))
-      const { at, delivery, refusedFor } = news.value
+      const { at, delivery, quiet } = news.value
       const moment = writeMoment(at)
-      if (refusedFor !== undefined) return viewWaiting(t.refused, common.pair(moment, wordFor(t.refusals, refusedFor)))
+      if (quiet) return viewWaiting(quiet.isRefused ? t.refused : t.noMessage, common.pair(moment, describeQuietCall(quiet)))
       if (!delivery) return viewWaiting(t.noMessage, common.pair(moment, t.noMessageHint))
       return section(t.arrived, (
         <div role="status">

@@ -136,7 +136,7 @@ function viewUse(last: string, usage: Fields | undefined): VNodeChild {
   return (
     <span>
       {address === '' ? writeMoment(last) : t.from(writeMoment(last), address)}
-      {usage && <span class="relay-hint">{t.messages(numberOf(usage.messages), numberOf(usage.refused))}</span>}
+      {usage && <span class="relay-hint">{t.counts(numberOf(usage.accepted), numberOf(usage.sent), numberOf(usage.failed), numberOf(usage.refused))}</span>}
     </span>
   )
 }

@@ -4,6 +4,7 @@ import { call, loadDeliveries, readHold, readPage, type Delivery, type Reply } f
 import { loadBeats, loadIncidents, unresolved, type Beat, type Incident } from '../duty'
 import { fieldsOf, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
+import { describeQuietCall, readQuietCalls, type QuietCall } from '../parts/arrival'
 import { notice, reasonOf, section, stateMark } from '../parts/basics'
 import { readDay, readHour, totalOf, TrafficChart, type Bar, type Counts } from '../parts/chart'
 import { bind, button, choice, confirm, say } from '../parts/elements'
@@ -12,6 +13,7 @@ import { summarize } from '../parts/items'
 import { describeTarget, viewTarget } from '../parts/target'
 import { ago, Countdown } from '../parts/time'
 import { usePolling } from '../poll'
+import { sourcesOf } from '../sources'
 import { goTo, type Place } from '../state'
 import { describeHold, explain, explainHold, texts, translate, wordFor, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
 import { capital } from '../texts/reasons'
@@ -112,14 +114,16 @@ export const OverviewTab = defineComponent({
       if (!known.reply.isRight) return notice('bad', t.common.failed(known.reply.msg))
       const bars = (period.value === 'month' ? days.value : undefined) ?? hours.value?.slice(-day)
       const isMonth = bars !== undefined && bars === days.value
+      const quiet = readQuietCalls(known.reply.data).filter(isOfSource)
       const pending = <p>{problem.value ? t.common.failed(problem.value) : t.common.loading}</p>
       return (
         <div>
-          {viewHeadline(known, isUsed.value, problem.value)}
+          {viewHeadline(known, isUsed.value, problem.value, hours.value ?? [], failures.value ?? [])}
           {known.incidents.length > 0 && section(t.overview.incidents, viewIncidents(known.incidents))}
           {known.missing.length > 0 && section(t.overview.missing, viewMissing(known.missing))}
           {isUsed.value ? viewNumbers(hours.value, known) : viewSteps(known)}
           {known.closed.length > 0 && section(t.overview.closed, viewClosed(known, resume, drop))}
+          {quiet.length > 0 && section(t.overview.noMessage, viewQuiet(quiet))}
           {known.later.length > 0 && section(t.overview.later, viewLater(known))}
           <div class="relay-main">
             {isUsed.value && section(t.overview.traffic, bars ? viewChart(bars, isMonth) : pending, days.value && choice(
@@ -152,8 +156,19 @@ function readQueue(fields: Fields) {
 
 type ClosedQueue = ReturnType<typeof readQueue>
 
+/** The least percentage of a day's deliveries that arrived while everything works. */
+const goodShare = 95
+const hour = 3_600_000
+
 /** The headline: whether everything works. */
-function viewHeadline({ reply: { data }, unready, accounts, closed, incidents, missing }: Now, isUsed: boolean, problem: string): VNode {
+function viewHeadline(
+  { reply: { data }, unready, accounts, closed, incidents, missing }: Now, isUsed: boolean, problem: string,
+  hours: readonly Bar[], failures: readonly Delivery[],
+): VNode {
+  const last = sumOf(hours.slice(-day))
+  // The last bar is that of the present hour of the clock.
+  const haveFailed = (hours.at(-1)?.failed ?? 0) > 0
+    || failures.some(({ state, updatedAt }) => state !== 'unanswered' && Date.now() - Date.parse(updatedAt) < hour)
   const t = texts.value.overview
   const restricted = accounts.filter(({ status }) => status === 'restricted').length
   const away = accounts.filter(({ status }) => status !== 'online').length - restricted
@@ -166,6 +181,8 @@ function viewHeadline({ reply: { data }, unready, accounts, closed, incidents, m
     ...away > 0 ? [t.offlineAccounts(away)] : [],
     ...restricted > 0 ? [t.restrictedAccounts(restricted)] : [],
     ...closed.length > 0 ? [t.closedTargets(closed.length)] : [],
+    ...haveFailed ? [t.haveFailed] : [],
+    ...(shareOf(last) ?? 100) < goodShare ? [t.fewArrived(writeShare(last))] : [],
     // With an account that can send, the data file is what is missing.
     ...standbyFor ? [t.standby(standbyFor)] : unready && away < accounts.length ? [unready] : problem ? [problem] : [],
   ]
@@ -365,6 +382,34 @@ function viewMissing(beats: readonly Beat[]): VNode {
           <span class="relay-state failed">{texts.value.common.pair(t.last, last ? writeAgo(last) : never)}</span>
         </li>
       ))}
+    </ul>
+  )
+}
+
+/** Whether a call came to a source within a day. */
+function isOfSource({ door, at }: QuietCall): boolean {
+  return door.startsWith('hooks/') && Date.now() - Date.parse(at) < day * hour
+}
+
+/** How many sources without a message are shown. */
+const maxQuiet = 5
+
+/** The sources whose last call made no message. */
+function viewQuiet(calls: readonly QuietCall[]): VNode {
+  return (
+    <ul class="relay-list">
+      {calls.toSorted((one, other) => other.at.localeCompare(one.at)).slice(0, maxQuiet).map(call => {
+        const name = call.door.replace('hooks/', '')
+        return (
+          <li key={name}>
+            <a href={`#integrations/${encodeURIComponent(name)}`}>
+              <strong>{sourcesOf([]).find(each => each.name === name)?.label ?? name}</strong>
+            </a>
+            <span class={['relay-grow', call.isRefused ? 'relay-state failed' : '']}>{describeQuietCall(call)}</span>
+            <span class="relay-hint">{ago(call.at)}</span>
+          </li>
+        )
+      })}
     </ul>
   )
 }

@@ -1,10 +1,13 @@
+import { messages } from './count'
+
 /** The texts of Keys and targets, in English. */
 export const english = {
   keys: {
     list: 'API keys', name: 'Name', targets: 'Targets', allow: 'Permissions', expires: 'Expires', used: 'Last used',
     from: (when: string, address: string) => `${when} from ${address}`, actions: 'Actions',
     everywhere: 'All targets', everything: 'Everything', always: 'Never', never: 'Never', over: 'expired',
-    messages: (sent: number, refused: number) => `${sent} sent${refused > 0 ? `, ${refused} refused` : ''}`,
+    counts: (accepted: number, sent: number, failed: number, refused: number) => (
+      `${messages(accepted)} accepted, ${sent} sent${failed > 0 ? `, ${failed} failed` : ''}${refused > 0 ? `; ${refused} requests refused` : ''}`),
     master: 'Master key', inSettings: 'In the settings', generated: (file: string) => `Generated: ${file}`, shadowed: 'Not in use: the settings have this name.',
     settingsHint: 'What is marked “In the settings” is changed on the plugin\'s config page.',
     hint: 'Give each caller its own restricted key. Keys made here work at once.',
@@ -64,7 +67,8 @@ export const chinese: typeof english = {
     list: 'API 密钥', name: '名称', targets: '目标', allow: '权限', expires: '有效期', used: '最近使用',
     from: (when, address) => `${when}，来自 ${address}`, actions: '操作',
     everywhere: '所有目标', everything: '全部权限', always: '永久', never: '从未', over: '已过期',
-    messages: (sent, refused) => `已发送 ${sent} 条${refused > 0 ? `，被拒绝 ${refused} 次` : ''}`,
+    counts: (accepted, sent, failed, refused) => (
+      `接受 ${accepted} 条消息，已发送 ${sent} 条${failed > 0 ? `，失败 ${failed} 条` : ''}${refused > 0 ? `；拒绝 ${refused} 次请求` : ''}`),
     master: '主密钥', inSettings: '来自配置', generated: file => `自动生成：${file}`, shadowed: '未生效：配置中已有同名项。',
     settingsHint: '标有“来自配置”的只能在插件配置页修改。',
     hint: '给每个调用方一个附加密钥。在此新建的密钥立即生效。',

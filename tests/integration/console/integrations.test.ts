@@ -50,6 +50,7 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
       const repository = { full_name: 'acme/shop', html_url: 'https://github.com/acme/shop' }
       assert.equal(await call('ping', { zen: 'Keep it logically awesome.', repository }), 200)
       await page.getByRole('heading', { name: 'A call has arrived, and it made no message' }).waitFor()
+      await page.getByText('It reached the relay: ping events produce no message.').waitFor()
       const open = (number: number, title: string): Promise<number> => call('issues', {
         action: 'opened', repository, sender: { login: 'lena' },
         issue: { number, title, html_url: `https://github.com/acme/shop/issues/${number}`, user: { login: 'lena' } },
@@ -84,6 +85,24 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
       }
       assert(!(await page.content()).includes('a-wrong-key'))
       assert.deepEqual(await stage.violations(page), [])
+    })
+  })
+
+  test('tells on the overview which call was refused or made no message last, until one makes a message', async () => {
+    const body = { action: 'opened', number: 1, issue: { number: 1, title: 'The cart is full' } }
+    const call = (event: string, secret = 'the-secret-of-the-hooks'): Promise<number> => (
+      post(`${stage.relay.url}/hooks/gitea/ops?key=${secret}`, body, { 'x-gitea-event': event, 'x-gitea-delivery': randomUUID() })
+    )
+    assert.equal(await call('fork', 'a-wrong-key'), 401)
+    await stage.play('overview', async page => {
+      const list = page.locator('.relay-section', { hasText: 'Last calls without a message' })
+      const row = list.getByRole('listitem').filter({ has: page.getByRole('link', { name: /^Gitea/ }) })
+      await row.getByText('Its key is wrong. Check the key at the sender.').waitFor()
+      assert.deepEqual(await stage.violations(page), [])
+      assert.equal(await call('fork'), 200)
+      await row.getByText('It reached the relay: fork events produce no message.').waitFor()
+      assert.equal(await call('issues'), 200)
+      await row.waitFor({ state: 'detached' })
     })
   })
 

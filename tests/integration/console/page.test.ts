@@ -100,6 +100,13 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await page.getByText('Everything works').waitFor()
       await page.getByRole('link', { name: /^Sent 150/ }).waitFor()
       assert.equal(await page.evaluate('window.wasHalf'), undefined)
+      const headline = page.locator('.relay-headline', { hasText: 'Needs attention' })
+      const failElsewhere = (): Promise<unknown> => stage.relay.send({ group_id: '123456', msg: 'x', platform: 'telegram' })
+      await failElsewhere()
+      await headline.getByText('messages failed in the last hour', { exact: true }).waitFor()
+      for (let count = 0; count < 9; count++) await failElsewhere()
+      await page.reload()
+      await headline.getByText('messages failed in the last hour, only 93.7 % of 24 hours delivered').waitFor()
     })
   })
 
