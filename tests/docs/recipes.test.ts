@@ -4,7 +4,6 @@ import { createHmac } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { Simulator } from '../../simulator'
 import { serve } from '../support/listen'
 import { until } from '../support/until'
 import { record, records } from './support/json'
@@ -257,9 +256,11 @@ describe('a recipe for names, keys and texts', { timeout: 120_000 }, () => {
   })
 
   test('makes texts of what any system posts', async () => {
-    await run('recipe-template')
-    const text = await textAfter(() => run('recipe-own-source'))
-    assert.match(String(text), /^shop 42 .*https:\/\/shop\.example\.com$/)
+    const templates = pageAt('docs/doors/templates.md')
+    const script = (mark: string): string => `${marked(page, 'recipe-variables')}\n${marked(templates, mark)}`
+    await reader.place.paste(script('template'))
+    assert.equal(await textAfter(() => reader.place.paste(script('template-post'))), marked(templates, 'template-text').trim())
+    assert.match(await reader.place.paste(script('template-preview')), /shop 42/)
   })
 })
 
@@ -278,17 +279,6 @@ describe('a recipe for when something is wrong', { timeout: 120_000 }, () => {
     await reader.mute(false)
     await until('both are sent', async () => (await texts()).includes('failed'))
     assert.equal((await texts()).length, 2)
-  })
-
-  test('sends files to a NapCat in a container', async t => {
-    const platform = await Simulator.start({ token: 'the-token-of-onebot' })
-    t.after(() => platform.close())
-    const place = await Workplace.open()
-    t.after(() => place.close())
-    await online(collect(place.runStart(marked(page, 'recipe-docker').replace('ws://127.0.0.1:3001', platform.endpoint))))
-    await writeFile(join(place.folder, 'report.pdf'), '%PDF-1.7\n')
-    await place.paste(marked(page, 'recipe-variables') + marked(page, 'recipe-file'))
-    assert.match(JSON.stringify(platform.calls.map(({ params }) => params)), /base64:\/\//)
   })
 
   test('takes everything along to another machine', async t => {
