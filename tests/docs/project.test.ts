@@ -63,8 +63,8 @@ describe('the workflows', () => {
     for (const field of ['repository', 'homepage', 'bugs']) assert(!(field in manifest), field)
     const release = read('.github/workflows/release.yml')
     for (const field of ['repository.url', 'homepage', 'bugs.url']) assert(release.includes(`"${field}=`), field)
-    const texts = [...guides, ...workflows, ...forms].map(read).concat(pages.map(({ text }) => text))
-    for (const text of texts) assert.doesNotMatch(text, /github\.com\/[\w-]+\/koishi-plugin-message-relay/)
+    const texts = [...guides, ...workflows, ...forms, 'action.yml', 'package.json'].map(read).concat(pages.map(({ text }) => text))
+    for (const text of texts) assert.doesNotMatch(text, /github\.com\/[\w-]+\/koishi-plugin-message-relay|\bOWNER\b/)
   })
 })
 

@@ -125,7 +125,7 @@ function assertTranslation(line: string, original: string): void {
 
 test('the READMEs are short', () => {
   for (const { path, text } of readmes) {
-    assert(text.trimEnd().split('\n').length <= 130, path)
+    assert(text.trimEnd().split('\n').length <= 110, path)
     assert(text.split(/\s+/).length <= 900, path)
   }
 })
