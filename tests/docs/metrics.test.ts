@@ -55,7 +55,7 @@ function* expressionsIn(value: unknown): Generator<string> {
 }
 
 describe('the list of metrics', () => {
-  for (const page of versions('operations')) {
+  for (const page of versions('watch')) {
     test(`is what GET /metrics shows: ${page.path}`, () => {
       const documented = [...page.prose.matchAll(/^- `(message_relay_\w+)` ?[(（](\w+)(?:[;；]([^)）]*))?[)）]/gm)].map(([, name, type, labels = '']) =>
         [name, { type, labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label) }])

@@ -13,7 +13,7 @@ const closed = [
 ]
 
 describe('the configuration of a proxy', () => {
-  for (const { path, blocks } of versions('operations')) {
+  for (const { path, blocks } of versions('run')) {
     const text = (language: string): string => blocks.find(block => block.language === language)?.text ?? ''
 
     test(`of nginx passes on what callers need and nothing else: ${path}`, () => {

@@ -140,7 +140,7 @@ test('each mark is that of a block which some test looks for', () => {
 
 describe('the facts about this repository', () => {
   test('are right where versions are named', () => {
-    for (const page of versions('operations')) {
+    for (const page of versions('run')) {
       const rows = new Map(page.prose.split('\n').filter(line => line.startsWith('|')).map(line => {
         const [name = '', version = ''] = cells(line)
         return [name, version]

@@ -11,7 +11,7 @@ import { longestStop, type Account, type Issue, type Run } from './run'
 
 /**
  * The first judge. Compares what callers were told, and the records, with the messages in the chats. The second judge, `watch`, checks only
- * the calls. The functions at the end excuse what docs/delivery.md and docs/flow.md do not promise.
+ * the calls. The functions at the end excuse what docs/not-promised.md and docs/flow.md do not promise.
  *
  * @returns the problems
  */
@@ -545,7 +545,7 @@ function retriedAt({ operations }: Account): number {
   return operations.find(({ kind, result }) => kind === 'retry' && (result === 'done' || result === 'unknown'))?.at ?? Infinity
 }
 
-// What the documentation does not promise (docs/delivery.md, docs/flow.md).
+// What the documentation does not promise (docs/not-promised.md, docs/flow.md).
 
 /**
  * A call that the platform carries out after the settling time may come twice, or be in the chat although its caller was told `refused`.

@@ -22,7 +22,7 @@ describe('a backup', () => {
     await ask('DELETE', '/keys/ci')
     await ask('DELETE', '/targets/night')
     await ask('POST', '/keys', { name: 'later' })
-    // As docs/operations.md says.
+    // As docs/move.md says.
     relay.unload()
     const away = await mkdtemp(data('away-'))
     await until('the relay has ended', () => rename(data('relay.db-wal'), join(away, 'relay.db-wal')).then(() => true, () => true))
