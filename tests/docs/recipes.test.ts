@@ -270,7 +270,7 @@ describe('a recipe for when something is wrong', { timeout: 120_000 }, () => {
     await old.paste(marked(page, 'recipe-variables') + marked(page, 'recipe-text'))
     first.kill('SIGTERM')
     await until('it has stopped', () => first.exitCode !== null)
-    await old.paste(marked(page, 'recipe-move'))
+    await old.paste(marked(pageAt('docs/move.md'), 'recipe-move'))
     await writeFile(join(place.folder, 'relay.tgz'), await readFile(join(old.folder, 'relay.tgz')))
     await place.paste('tar xzf relay.tgz')
     await online(collect(place.runStart('npm start')))
