@@ -26,7 +26,7 @@ export interface SimulatorOptions {
   firstFrames?: readonly string[]
   /** Milliseconds, default 30000. */
   heartbeatInterval?: number
-  groups?: { id: string, name: string, members: Person[] }[]
+  groups?: { id: string, name: string, english?: string, members: Person[] }[]
   friends?: Person[]
   /** Default false: a send to a group or person that does not exist is refused with the profile's wording. True: it creates the chat. */
   anyTarget?: boolean
@@ -46,16 +46,18 @@ const defaultGroups = [
   {
     id: '123456',
     name: '构建通知 Builds',
-    members: [{ id: '10001', name: '小明' }, { id: '10002', name: 'Alice' }, { id: '10003', name: '运维值班' }],
+    english: 'Builds',
+    members: [{ id: '10001', name: '小明', english: 'Xiao Ming' }, { id: '10002', name: 'Alice' }, { id: '10003', name: '运维值班', english: 'On call' }],
   },
   {
     id: '654321',
     name: 'Ops 值班群',
-    members: [{ id: '10001', name: '小明', card: '小明（后端）' }, { id: '10004', name: 'Bob' }],
+    english: 'Ops',
+    members: [{ id: '10001', name: '小明', card: '小明（后端）', english: 'Xiao Ming (backend)' }, { id: '10004', name: 'Bob' }],
   },
 ]
 
-const defaultFriends = [{ id: '10001', name: '小明' }, { id: '10002', name: 'Alice' }]
+const defaultFriends = [{ id: '10001', name: '小明', english: 'Xiao Ming' }, { id: '10002', name: 'Alice' }]
 
 /**
  * Fills in the defaults.

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { pageChat, pageMessage, pageReactions } from './page-view'
+import { pageChat, pageMessage, pageReactions, type PageLanguage } from './page-view'
 import type { Platform, Watcher } from './platform'
 
 const pingInterval = 15_000
@@ -7,7 +7,7 @@ const pingInterval = 15_000
 const mostWaiting = 4 * 1024 * 1024
 
 /** `GET /simulator/api/events`: new events, as server-sent events. */
-export function serveEvents(platform: Platform, request: IncomingMessage, response: ServerResponse): void {
+export function serveEvents(platform: Platform, request: IncomingMessage, response: ServerResponse, language: PageLanguage): void {
   response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' })
   if (request.method === 'HEAD') {
     response.end()
@@ -20,10 +20,10 @@ export function serveEvents(platform: Platform, request: IncomingMessage, respon
   }
   const watcher: Watcher = {
     onMessage(message) {
-      send('message', { chat: pageChat(platform, message.target), message: pageMessage(platform, message) })
+      send('message', { chat: pageChat(platform, message.target, language), message: pageMessage(platform, message, language) })
     },
     onReaction(message) {
-      send('reaction', { ...message.target, seq: message.seq, reactions: pageReactions(platform, message) })
+      send('reaction', { ...message.target, seq: message.seq, reactions: pageReactions(platform, message, language) })
     },
     onRecall({ target, seq }) {
       send('recall', { ...target, seq })

@@ -55,7 +55,8 @@ export class PageServer {
 
   private async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // The raw path, because `new URL` would resolve `..` before it could be refused.
-    const [path = '/'] = (request.url ?? '/').split('?')
+    const [path = '/', query] = (request.url ?? '/').split('?')
+    const language = new URLSearchParams(query).get('lang') === 'en' ? 'en' : 'zh'
     const reads = request.method === 'GET' || request.method === 'HEAD'
     const action = actionAt(path)
     if (action !== undefined) {
@@ -66,9 +67,9 @@ export class PageServer {
     } else if (path === '/' || path === '/simulator') {
       response.writeHead(302, { Location: '/simulator/' }).end()
     } else if (path === '/simulator/api/state') {
-      sendJson(response, 200, pageState(this.platform, this.endpoint()))
+      sendJson(response, 200, pageState(this.platform, this.endpoint(), language))
     } else if (path === '/simulator/api/events') {
-      serveEvents(this.platform, request, response)
+      serveEvents(this.platform, request, response, language)
     } else if (path.startsWith('/simulator/media/')) {
       const medium = this.platform.media.get(Number(path.slice('/simulator/media/'.length)))
       if (medium === undefined || !await serveMedium(medium, request, response)) sendText(response, 404, 'no such medium')

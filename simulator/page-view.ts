@@ -40,8 +40,11 @@ export interface PageReaction { emoji: string, users: Person[] }
 /** A chat for the page's list. */
 export interface PageChat { type: Target['type'], id: string, name: string, members: Person[] }
 
+/** The language of a page. It decides between the names of a person or group. */
+export type PageLanguage = 'en' | 'zh'
+
 /** `GET /simulator/api/state`. */
-export function pageState(platform: Platform, endpoint: string): object {
+export function pageState(platform: Platform, endpoint: string, language: PageLanguage): object {
   const { settings, world, connections } = platform
   const targets = new Map<string, Target>()
   const note = (target: Target): void => {
@@ -52,46 +55,52 @@ export function pageState(platform: Platform, endpoint: string): object {
   for (const { target } of platform.messages.all()) note(target)
   return {
     selfId: world.self.id,
-    selfName: world.self.name,
+    selfName: nameIn(language, world.self),
     profile: settings.profile,
     endpoint,
     connected: connections.size > 0,
     switches: platform.switches.list,
     refusal: platform.refusal,
     chats: [...targets.values()].map(target => ({
-      ...pageChat(platform, target),
-      messages: platform.messages.chat(target).messages.items.slice(-shownPerChat).map(message => pageMessage(platform, message)),
+      ...pageChat(platform, target, language),
+      messages: platform.messages.chat(target).messages.items.slice(-shownPerChat).map(message => pageMessage(platform, message, language)),
     })),
   }
 }
 
-export function pageChat({ world }: Platform, { type, id }: Target): PageChat {
+export function pageChat({ world }: Platform, { type, id }: Target, language: PageLanguage): PageChat {
   if (type === 'private') {
-    const person = world.person(id)
+    const person = named(language, world.person(id))
     return { type, id, name: person.name, members: [person] }
   }
   const group = world.ensureGroup(id)
   // Without the bot: the people who can speak in this chat.
-  return { type, id, name: group.name, members: [...group.members.values()].filter(member => member.id !== world.self.id).map(named) }
+  const members = [...group.members.values()].filter(member => member.id !== world.self.id)
+  return { type, id, name: nameIn(language, group), members: members.map(member => named(language, member)) }
 }
 
-export function pageMessage(platform: Platform, message: StoredMessage): PageMessage {
+export function pageMessage(platform: Platform, message: StoredMessage, language: PageLanguage): PageMessage {
   const { seq, id, isFile, isSwallowed, time, sender, segments } = message
-  const parts = segments.map(segment => part(platform, segment))
-  const reactions = pageReactions(platform, message)
-  const shown = { ...named(sender), self: sender.self }
+  const parts = segments.map(segment => part(platform, segment, language))
+  const reactions = pageReactions(platform, message, language)
+  const shown = { ...named(language, sender), self: sender.self }
   return { seq, id: isFile ? null : id, time, sender: shown, parts, segments, reactions, ...(isSwallowed ? { isSwallowed } : {}) }
 }
 
-export function pageReactions({ world }: Platform, { reactions, target }: StoredMessage): PageReaction[] {
-  return [...reactions].map(([emoji, users]) => ({ emoji, users: [...users].map(id => named(world.ensureMember(target.id, id))) }))
+export function pageReactions({ world }: Platform, { reactions, target }: StoredMessage, language: PageLanguage): PageReaction[] {
+  const user = (id: string): Person => named(language, world.ensureMember(target.id, id))
+  return [...reactions].map(([emoji, users]) => ({ emoji, users: [...users].map(user) }))
 }
 
-function named({ id, name, card }: Person): Person {
-  return { id, name: card ?? name }
+function nameIn(language: PageLanguage, { name, card, english }: Omit<Person, 'id'>): string {
+  return (language === 'en' ? english : undefined) ?? card ?? name
 }
 
-function part({ world, origin }: Platform, segment: Segment): Part {
+function named(language: PageLanguage, person: Person): Person {
+  return { id: person.id, name: nameIn(language, person) }
+}
+
+function part({ world, origin }: Platform, segment: Segment, language: PageLanguage): Part {
   const { type, data } = segment
   if (isMedia(segment)) {
     const src = source(data, origin)
@@ -108,7 +117,7 @@ function part({ world, origin }: Platform, segment: Segment): Part {
       return { type, text: typeof data.text === 'string' ? data.text : '' }
     case 'at': {
       const id = String(data.qq)
-      return { type, id, name: id === 'all' ? '全体成员' : world.person(id).name }
+      return { type, id, name: nameIn(language, world.person(id)) }
     }
     case 'reply':
       return { type, id: Number(data.id) }

@@ -4,8 +4,11 @@ export type ProfileName = 'napcat' | 'llbot' | 'lagrange' | 'gocqhttp'
 /** One part of a OneBot message, `{ type, data }`. */
 export interface Segment { type: string, data: Record<string, unknown> }
 
-/** A person on the platform. `id` is decimal; `card` is the name in a group, if the person has one there. */
-export interface Person { id: string, name: string, card?: string }
+/**
+ * A person on the platform. `id` is decimal; `card` is the name in a group, if the person has one there. `english` is the name on the
+ * English page, if it is another one.
+ */
+export interface Person { id: string, name: string, card?: string, english?: string }
 
 /** The target of a message: a group, or a person by account. */
 export interface Target { type: 'group' | 'private', id: string }

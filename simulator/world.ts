@@ -4,8 +4,8 @@ import type { Person } from './types'
 /** A role in a group. */
 export type Role = 'member' | 'admin' | 'owner'
 
-/** A group. `hasBot` tells whether the bot is a member, `role` its role. */
-export interface Group { id: string, name: string, members: Map<string, Person>, hasBot: boolean, role: Role }
+/** A group. `hasBot` tells whether the bot is a member, `role` its role. `english` is as for a person. */
+export interface Group { id: string, name: string, english?: string, members: Map<string, Person>, hasBot: boolean, role: Role }
 
 /** The people and groups on the platform. */
 export class World {
@@ -14,10 +14,10 @@ export class World {
   readonly friends = new Map<string, Person>()
 
   constructor({ selfId, groups, friends }: Settings) {
-    this.self = { id: selfId, name: '模拟机器人' }
-    for (const { id, name, members } of groups) {
+    this.self = { id: selfId, name: '模拟机器人', english: 'Simulated bot' }
+    for (const { id, name, english, members } of groups) {
       const group = this.ensureGroup(id)
-      group.name = name
+      Object.assign(group, { name, english })
       for (const member of members) group.members.set(member.id, member)
     }
     for (const friend of friends) this.friends.set(friend.id, friend)
@@ -27,7 +27,8 @@ export class World {
   ensureGroup(id: string): Group {
     const known = this.groups.get(id)
     if (known !== undefined) return known
-    const group: Group = { id, name: `群 ${id}`, members: new Map([[this.self.id, this.self]]), hasBot: true, role: 'member' }
+    const members = new Map([[this.self.id, this.self]])
+    const group: Group = { id, name: `群 ${id}`, english: `Group ${id}`, members, hasBot: true, role: 'member' }
     this.groups.set(id, group)
     return group
   }
@@ -58,6 +59,6 @@ export class World {
       const member = group.members.get(id)
       if (member !== undefined) return member
     }
-    return { id, name: `用户 ${id}` }
+    return { id, name: `用户 ${id}`, english: `User ${id}` }
   }
 }

@@ -4,16 +4,22 @@ const base = new URL('api/', import.meta.url)
 /** A refusal by the simulator. Its message can be shown to the reader. */
 export class Refusal extends Error {}
 
-/** @returns {Promise<object>} the whole state: accounts, chats, messages */
-export async function fetchState() {
-  const response = await fetch(new URL('state', base), { cache: 'no-store', signal: AbortSignal.timeout(10_000) })
+/**
+ * @param {'en' | 'zh'} language the language of the names
+ * @returns {Promise<object>} the whole state: accounts, chats, messages
+ */
+export async function fetchState(language) {
+  const response = await fetch(new URL(`state?lang=${language}`, base), { cache: 'no-store', signal: AbortSignal.timeout(10_000) })
   if (!response.ok) throw new Error(`state: HTTP ${response.status}`)
   return response.json()
 }
 
-/** @returns {EventSource} the stream of new events */
-export function openEvents() {
-  return new EventSource(new URL('events', base))
+/**
+ * @param {'en' | 'zh'} language the language of the names
+ * @returns {EventSource} the stream of new events
+ */
+export function openEvents(language) {
+  return new EventSource(new URL(`events?lang=${language}`, base))
 }
 
 /** Posts to the simulator. */

@@ -105,9 +105,8 @@ export class Composer {
     if (!speaker) return
     this.#speaker.value = String(speaker.id)
     if (this.#text.value !== entry.text) this.#text.value = entry.text
-    const placeholder = this.#t.placeholder(speaker.name)
-    this.#text.placeholder = placeholder
-    this.#text.setAttribute('aria-label', placeholder)
+    this.#text.placeholder = this.#t.write
+    this.#text.setAttribute('aria-label', this.#t.writeAs(speaker.name))
     this.#text.setAttribute('aria-invalid', String(entry.error !== null))
     this.#quote.hidden = entry.quoted === null
     if (entry.quoted) setText(this.#quoted, `${this.#t.reply} ${entry.quoted.sender.name}: ${preview(entry.quoted, this.#language)}`)

@@ -22,6 +22,7 @@ const header = new Header(() => {
   const language = store.state.language === 'en' ? 'zh' : 'en'
   rememberLanguage(language)
   store.set({ language })
+  sync()
 })
 const list = new ChatList()
 const conversation = new Conversation(log, composer)
@@ -101,4 +102,4 @@ store.subscribe(schedule)
 route()
 render()
 renewAtMidnight()
-startSync(store)
+const sync = startSync(store)

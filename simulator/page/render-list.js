@@ -43,7 +43,7 @@ export class ChatList {
       unread: el('span', { class: 'badge', hidden: true }),
     }
     row.link = el('a', { 'class': 'entry', 'href': `#${encodeURIComponent(chat.key)}`, 'data-chat': chat.key },
-      avatar(chat.name, chat.id, chat.type), row.name, row.kind, row.time, row.last, row.unread)
+      row.name, row.kind, row.time, row.last, row.unread)
     row.item = el('li', {}, row.link)
     this.#rows.set(chat.key, row)
     return row
@@ -54,7 +54,11 @@ function update(row, chat, state, selected) {
   const t = texts[state.language]
   const message = chat.messages.at(-1)
   setText(row.kind, ` (${t[chat.type]}) `)
-  setText(row.name, chat.name)
+  if (row.name.textContent !== chat.name) {
+    row.link.querySelector('.avatar')?.remove()
+    row.link.prepend(avatar(chat.name, chat.id, chat.type))
+    setText(row.name, chat.name)
+  }
   setText(row.time, message ? recently(message.time, state.language) : '')
   setText(row.last, message ? lastLine(chat, message, state.language) : t.noMessages)
   row.unread.hidden = chat.unread === 0

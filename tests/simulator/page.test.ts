@@ -126,7 +126,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await page.keyboard.press('Escape')
     await until(page, '!document.getElementById("chat-trouble").open && document.activeElement.matches("#chat-trouble summary")')
     await assert.rejects(bot.send(group, 'not heard'), /"result\\+": 120/)
-    await page.locator('#refusal').filter({ hasText: 'Refused: a message to the group 构建通知 Builds.' }).waitFor()
+    await page.locator('#refusal').filter({ hasText: 'Refused: a message to the group Builds.' }).waitFor()
     await page.locator('#refusal-why').filter({ hasText: /^1200 发送失败，你已被禁言$/ }).waitFor()
     await page.locator('#refusal-close').click()
     await page.locator('#refusal').waitFor({ state: 'hidden' })
@@ -152,6 +152,55 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await bot.send('999999', 'hello')
     await page.locator('[data-chat="group-999999"] .entry-last').filter({ hasText: 'hello' }).waitFor()
   })
+
+  onStage('the notice of a refusal goes away by itself, unless the reader is at it', async ({ bot, page }) => {
+    const notice = page.locator('#refusal')
+    await page.clock.install()
+    await assert.rejects(bot.send('999999', 'hello'))
+    await notice.waitFor()
+    await page.locator('#refusal-close').focus()
+    await page.clock.runFor(30_000)
+    assert.equal(await notice.isVisible(), true)
+    await page.locator('#text').focus()
+    await page.clock.runFor(30_000)
+    await notice.waitFor({ state: 'hidden' })
+    await assert.rejects(bot.send('999999', 'again'))
+    await notice.waitFor()
+  })
+
+  onStage('names are in the language of the page, also after it was changed', async ({ simulator, bot, page }) => {
+    await bot.send(group, { type: 'at', data: { qq: '10001' } }, text(' down'))
+    simulator.say({ group, user: '10003', text: 'up' })
+    const shown = async (names: RegExp): Promise<void> => {
+      for (const place of ['#chat-list', '#conversation']) await page.locator(place).filter({ hasText: names }).waitFor()
+    }
+    const chinese = /\p{Script=Han}/u
+    await shown(/Builds/)
+    await page.locator('#messages .name').filter({ hasText: 'On call' }).waitFor()
+    const english = await page.locator('main').innerText()
+    for (const name of ['Builds', 'Ops', 'Xiao Ming', 'Simulated bot', '@Xiao Ming down']) assert.ok(english.includes(name), name)
+    assert.ok(!chinese.test(english), english)
+    await page.locator('#text').fill('a draft')
+    await page.locator('#language').click()
+    await shown(/构建通知 Builds/)
+    for (const name of ['运维值班', '模拟机器人']) await page.locator('#messages .name').filter({ hasText: name }).waitFor()
+    await page.locator('#speaker option').filter({ hasText: '小明' }).waitFor({ state: 'attached' })
+    assert.equal(await page.locator('#text').inputValue(), 'a draft')
+    await bot.send(otherGroup, 'new')
+    await page.locator('#chat-list').filter({ hasText: '模拟机器人: new' }).waitFor()
+  })
+
+  onStage('on a narrow screen, the composer is one line', async ({ page }) => {
+    const middles = await page.evaluate(`[...document.querySelectorAll('#speaker, #text, #send')].map(node => {
+      const { top, height } = node.getBoundingClientRect()
+      return top + height / 2
+    })`)
+    assert.ok(Array.isArray(middles) && middles.length === 3 && new Set(middles).size === 1, String(middles))
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 320)
+    const [speaker, box] = [page.getByRole('combobox', { name: 'Speak as' }), page.locator('#text')]
+    await speaker.waitFor()
+    assert.ok(((await box.boundingBox())?.width ?? 0) > 90)
+  }, { viewport: { width: 320, height: 600 }, hash: `#group-${group}` })
 
   onStage('the bot coming and going is shown, and so is that it is cut off and let in again', async ({ bot, page, connect }) => {
     await page.locator('#status[data-kind=connected]').waitFor()
@@ -203,7 +252,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     const message = page.locator('#messages .theirs')
     await message.hover()
     await message.getByRole('button', { name: 'Reply' }).click()
-    await page.locator('#composer-quoted').filter({ hasText: /^Reply to 模拟机器人: down$/ }).waitFor()
+    await page.locator('#composer-quoted').filter({ hasText: /^Reply to Simulated bot: down$/ }).waitFor()
     await page.locator('#text').fill('我来')
     await page.keyboard.press('Enter')
     const said = await bot.frame(frame => frame.post_type === 'message')
@@ -220,7 +269,7 @@ describe('the page of the simulator', { skip, timeout: 300_000 }, () => {
     await until(page, 'document.activeElement.matches(".theirs [data-tool=react]")')
     await page.locator('#speaker').selectOption({ label: 'Alice' })
     const chip = message.locator('.reaction[data-emoji]')
-    assert.equal(await chip.getAttribute('aria-label'), '👀 1: 小明')
+    assert.equal(await chip.getAttribute('aria-label'), '👀 1: Xiao Ming')
     await chip.click()
     await notice(10002, true)
     await chip.filter({ hasText: '👀 2' }).waitFor()
