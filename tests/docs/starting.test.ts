@@ -75,7 +75,7 @@ for (const [at, page] of versions('start').entries()) {
   })
 
   test(`the ten minutes show the command that the page gives: ${page.path}`, () => {
-    const parts = { url: 'http://127.0.0.1:5140', target: 'group:123456', key: '<key>', words: texts.integrations.words }
+    const parts = { url: 'http://127.0.0.1:5140', target: 'group:123456', key: '<key>', query: '', words: texts.integrations.words }
     assert.equal(marked(page, 'first-message').trim(), sourcesOf([]).find(({ name }) => name === 'curl')?.setup(parts).snippet)
   })
 }
