@@ -5,41 +5,43 @@
 const doors = ['http', 'hooks', 'onebot-api', 'commands', 'console', 'alerts']
 
 /** What every door may import: it parses, checks what the caller may do, and hands a submission to the relay. */
-const forDoors = ['relay', 'message', 'access', 'uploads', 'lib', 'errors']
+const forDoors = ['relay', 'message', 'access', 'uploads', 'lib', 'errors', 'texts']
 
 /** Each place in src/ (a folder, or a file) with the other places that its files may import. */
 const places = {
   // Wires the parts together, which nothing else does.
   'index': ['usage', 'config', 'platform', 'relay', 'metrics', 'service', 'incidents', 'beats', ...doors, ...forDoors],
 
+  // What the relay says, in both languages.
+  'texts': [],
   // Every part reports what goes wrong by these codes, so that the file depends on none of the parts.
-  'errors': [],
+  'errors': ['texts'],
   // A text of the config page.
   'usage': [],
   // Texts of the config page as well, one file a language.
   'locales': [],
 
   // Small helpers without a domain.
-  'lib': ['errors'],
+  'lib': ['errors', 'texts'],
   // Plain data, and how it is parsed: the language that doors, relay and platforms have in common.
-  'message': ['lib', 'errors'],
+  'message': ['lib', 'errors', 'texts'],
   // Others are handed the settings that they need, and do not know where those come from.
-  'config': ['locales', 'message', 'lib', 'errors'],
+  'config': ['locales', 'message', 'lib', 'errors', 'texts'],
   // Files, whoever sends them and wherever they go.
-  'uploads': ['lib', 'errors'],
+  'uploads': ['lib', 'errors', 'texts'],
   // Who may do what, whichever door they come by. Keys that were made at run time are in the relay's store.
-  'access': ['relay', 'message', 'lib', 'errors'],
+  'access': ['relay', 'message', 'lib', 'errors', 'texts'],
 
   // Knows nothing of HTTP, of commands or of OneBot. Of the platform it may import the port only, see below.
-  'relay': ['platform', 'message', 'lib', 'errors'],
+  'relay': ['platform', 'message', 'lib', 'errors', 'texts'],
   // Carries out what the relay asks for, without knowing who asks.
-  'platform': ['message', 'lib', 'errors'],
+  'platform': ['message', 'lib', 'errors', 'texts'],
 
   // Counts what relay and doors report. They do not know it: index.ts hands it to them as what they report to.
-  'metrics': ['relay', 'lib'],
+  'metrics': ['relay', 'lib', 'texts'],
 
   // Beside the doors: it sees what the relay accepts, and says what somebody has to hear.
-  'incidents': ['relay', 'platform', 'access', 'message', 'lib', 'errors'],
+  'incidents': ['relay', 'platform', 'access', 'message', 'lib', 'errors', 'texts'],
 
   ...Object.fromEntries(doors.map(door => [door, forDoors])),
   'http': ['incidents', ...forDoors],

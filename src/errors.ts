@@ -1,41 +1,43 @@
+import { say, words, type Text } from './texts/text'
+
 /** The outcome of a message: it arrived, the platform said no, it never left, or it may have arrived. */
 export type Outcome = 'sent' | 'refused' | 'unsent' | 'unanswered'
 
-type Row = readonly [status: number, text: string, outcome?: Outcome]
+type Row = readonly [status: number, outcome?: Outcome]
 
 /**
- * Every failure of a request, with its HTTP status and its default text. A failure with an outcome is about a message; one without comes
- * before anything was tried.
+ * Every failure of a request, with its HTTP status; its usual text is in the table of texts. A failure with an outcome is about a message;
+ * one without comes before anything was tried.
  */
 const table = {
-  'invalid-json': [400, 'invalid json'],
-  'bad-request': [400, 'bad request'],
-  'unauthorized': [401, 'missing or wrong API key: send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"'],
-  'forbidden': [403, 'this key may not do this'],
-  'not-found': [404, 'no such delivery'],
-  'no-such-target': [404, 'no such target'],
-  'file-not-found': [404, 'no such file: it was never uploaded here, or has been removed since; upload it again'],
-  'method-not-allowed': [405, 'method not allowed'],
-  'in-progress': [409, 'the first request with this Idempotency-Key is still under way: ask again later'],
-  'conflict': [409, 'the state of this delivery does not allow it'],
-  'too-slow': [408, 'the request body arrived too slowly: send it again'],
-  'too-large': [413, 'request body too large'],
-  'unsupported-type': [415, 'unsupported content type'],
-  'key-reused': [422, 'this Idempotency-Key was used for a different request: use a new key for a new message'],
-  'rate-limited': [429, 'this key has reached its message rate: try again later'],
-  'queue-full': [429, 'too many messages are waiting for this target: nothing was sent, try again later', 'unsent'],
-  'internal': [500, 'internal error: see the log of the bot for this request ID'],
-  'refused': [502, 'the platform refused the message', 'refused'],
-  'failed': [502, 'a part of the request failed'],
-  'suppressed': [502, 'another plugin of the bot suppressed the message: nothing was sent', 'refused'],
-  'unsent': [503, 'no bot is online: try again later', 'unsent'],
-  'paused': [503, 'this target is paused after repeated failures: nothing was sent, try again later', 'unsent'],
-  'expired': [503, 'the message expired before it could be delivered: nothing was sent', 'unsent'],
-  'store-down': [503, 'the relay cannot use its data file: try again later', 'unsent'],
-  'standby': [503, 'this relay stands by, because another process uses its data folder: nothing was sent, try again later', 'unsent'],
-  'stopping': [503, 'the relay is stopping: nothing was sent, try again later', 'unsent'],
-  'unanswered': [504, 'the platform did not answer in time: the message may have arrived', 'unanswered'],
-  'storage-full': [507, 'the disk of the relay is full: nothing was stored or sent; free some space, then try again'],
+  'invalid-json': [400],
+  'bad-request': [400],
+  'unauthorized': [401],
+  'forbidden': [403],
+  'not-found': [404],
+  'no-such-target': [404],
+  'file-not-found': [404],
+  'method-not-allowed': [405],
+  'in-progress': [409],
+  'conflict': [409],
+  'too-slow': [408],
+  'too-large': [413],
+  'unsupported-type': [415],
+  'key-reused': [422],
+  'rate-limited': [429],
+  'queue-full': [429, 'unsent'],
+  'internal': [500],
+  'refused': [502, 'refused'],
+  'failed': [502],
+  'suppressed': [502, 'refused'],
+  'unsent': [503, 'unsent'],
+  'paused': [503, 'unsent'],
+  'expired': [503, 'unsent'],
+  'store-down': [503, 'unsent'],
+  'standby': [503, 'unsent'],
+  'stopping': [503, 'unsent'],
+  'unanswered': [504, 'unanswered'],
+  'storage-full': [507],
 } as const satisfies Record<string, Row>
 
 /** The codes of the failures that callers meet. */
@@ -52,8 +54,8 @@ export interface RelayErrorOptions {
   cause?: unknown
   /** Response headers that belong to this failure. */
   headers?: Readonly<Record<string, string>>
-  /** The text for the log, if the message contains text of a platform or an adapter. */
-  logText?: string
+  /** The text for the log, if the other contains words of a platform or an adapter. */
+  logText?: Text | string
   /** HTTP status, if the callers of a door expect another one than that of the code. */
   status?: number
   /** The outcome of the message, if it is not that of the code; `null` if nothing is known of it. */
@@ -63,26 +65,30 @@ export interface RelayErrorOptions {
 }
 
 /**
- * A failure for the caller. Its message is the `msg` of the envelope: it says what to do, and contains no key, local path or stack.
+ * A failure for the caller. What it says is the `msg` of the envelope: the cause and what to do, without a key, local path or stack.
  */
 export class RelayError extends Error {
   override readonly name = 'RelayError'
   /** HTTP status, and the `code` of the envelope. */
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
+  /** What it says. The message of the exception is the same in English. */
+  readonly said: Text
   /** The text for the log. */
-  readonly logText: string
+  readonly logText: Text
   readonly details: object | undefined
   /** The outcome of the message; `undefined` for a failure that is not about a message. */
   readonly outcome: Outcome | undefined
 
-  constructor(readonly code: ErrorCode, message?: string, options: RelayErrorOptions = {}) {
-    super(message ?? table[code][1], { cause: options.cause })
+  constructor(readonly code: ErrorCode, given: Text | string = say(code), options: RelayErrorOptions = {}) {
+    const text = typeof given === 'string' ? words(given) : given
+    super(text.toString(), { cause: options.cause })
+    this.said = text
     this.status = options.status ?? table[code][0]
     this.headers = options.headers ?? {}
-    this.logText = options.logText ?? this.message
+    this.logText = typeof options.logText === 'string' ? words(options.logText) : options.logText ?? text
     this.details = options.details
-    const [, , outcome]: Row = table[code]
+    const [, outcome]: Row = table[code]
     this.outcome = options.outcome === undefined ? outcome : options.outcome ?? undefined
   }
 
@@ -94,13 +100,13 @@ export class RelayError extends Error {
 
   /** The envelope of this failure. */
   get envelope(): object {
-    return { code: this.status, msg: this.message, data: null, error: { id: this.code, ...this.facts } }
+    return { code: this.status, msg: this.said, data: null, error: { id: this.code, ...this.facts } }
   }
 
   /** A copy with changes; details are added to the present ones. */
-  with({ message, details, ...change }: RelayErrorOptions & { message?: string }): RelayError {
+  with({ said, details, ...change }: RelayErrorOptions & { said?: Text }): RelayError {
     const { cause, headers, logText, status, outcome } = this
-    return new RelayError(this.code, message ?? this.message, {
+    return new RelayError(this.code, said ?? this.said, {
       cause, headers, logText, status, outcome: outcome ?? null, ...change,
       ...(details ?? this.details) && { details: { ...this.details, ...details } },
     })
@@ -122,6 +128,6 @@ export function codeOf(error: unknown): string {
  *
  * @throws RelayError `bad-request` with the rule as its text
  */
-export function demand(condition: boolean, rule: string): asserts condition {
+export function demand(condition: boolean, rule: Text | string): asserts condition {
   if (!condition) throw new RelayError('bad-request', rule)
 }

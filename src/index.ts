@@ -26,7 +26,8 @@ import { countIncidents } from './incidents/table'
 import { InFlight } from './lib/async'
 import { httpOf } from './lib/endpoint'
 import { unwrap } from './lib/koishi'
-import { languageOf } from './lib/language'
+import { Log } from './lib/log'
+import { languageOf } from './texts/language'
 import { fieldsOf } from './lib/shape'
 import { day } from './lib/time'
 import { parseNames } from './message/names'
@@ -63,6 +64,8 @@ export function apply(ctx: Context, config: Config): void {
   // The config page passes `${{ env.KEY }}` as it is written: @koishijs/loader 4.6.11 replaces it only at the start.
   const written = fieldsOf(ctx.get('loader')?.interpolate(config) ?? config)
   const { settings, origins, warnings } = resolveSettings(written, process.env)
+  const language = settings.language || languageOf(ctx.i18n.fallback([]))
+  const log = new Log(logger, language)
   for (const warning of warnings) logger.warn(warning)
   logger.info('%s', describeSettings(origins))
   const presence = Presence.of(ctx)
@@ -79,7 +82,6 @@ export function apply(ctx: Context, config: Config): void {
   for (const warning of nameWarnings) logger.warn('%s', warning)
   const names = new MadeTargets({ fixed: fixedNames, store, logger, usersOf: name => beats.thatTell(name) }, isCalled)
 
-  const language = settings.language || languageOf(ctx.i18n.fallback([]))
   // Read once, because access through the context is slow.
   const { server } = ctx
   const metrics = Metrics.of(ctx, doors)
@@ -144,7 +146,7 @@ export function apply(ctx: Context, config: Config): void {
     ...beatRoutes(beats, names, relay, settings.path),
   ], {
     prefix: settings.path, access, ready: () => relay.active().catch(() => undefined), trustedProxies: settings.trustedProxies, inFlight,
-    refusals, logger, observer: metrics, stop: stop.signal,
+    refusals, logger: log, observer: metrics, stop: stop.signal,
   })
   serveConsole(ctx, {
     server,

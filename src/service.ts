@@ -8,7 +8,7 @@ import type { Hand } from './incidents/incidents'
 import { safeName } from './lib/file-name'
 import type { InFlight } from './lib/async'
 import { unwrap } from './lib/koishi'
-import type { Language } from './lib/language'
+import type { Language } from './texts/language'
 import { describePlace, printable } from './lib/log'
 import { toText } from './lib/shape'
 import type { Content, TargetNames } from './message/model'
@@ -289,7 +289,7 @@ function view(delivery: Delivery, relay?: Relay): RelayDelivery {
   const { id, target, bot, door, caller, state } = delivery
   const result = state === 'queued' || state === 'sending' ? undefined : resultOf(delivery)
   const wait = relay?.waitOf(delivery)
-  const reason = result?.success === false ? result.error.message : wait?.reason
+  const reason = result?.success === false ? result.error.message : wait?.reason.toString()
   return {
     id, target: writeTarget(target), bot, door, caller, state: wait?.cause === 'scheduled' ? wait.cause : state,
     ...result && { outcome: outcomeOf(result) }, messageIds: messageIdsOf(delivery), ...reason !== undefined && { reason },

@@ -318,7 +318,7 @@ function viewClosed({ closed, accounts }: Now, resume: (queue: ClosedQueue) => u
       {closed.map(queue => {
         const { hold, until, waiting, bot, target } = queue
         const { cause, raw } = hold ? { cause: capital(explainHold(hold)), raw: '' } : explain(queue.reason)
-        const about = hold && isCauseId(hold.cause) ? causes[hold.cause].about : 'unknown'
+        const about = hold && isCauseId(hold.cause) ? causes[hold.cause] : 'unknown'
         const name = describeQueue(target, bot, accounts)
         return (
           <li key={queue.id}>

@@ -1,5 +1,6 @@
 import { computed } from 'vue'
-import { causes, isCauseId } from '../../src/message/causes'
+import { isCauseId } from '../../src/message/causes'
+import { causes as table } from '../../src/texts/table/causes'
 import type { Hold } from '../api'
 import { chinese, english, type Texts } from './all'
 import { locale } from './locale'
@@ -102,7 +103,7 @@ export function translate(text: string): string {
 
 /** The cause of a hold, in the language of the page if it is known. */
 export function explainHold({ cause, reason }: Hold): string {
-  return isCauseId(cause) ? causes[cause][locale.value === 'zh-CN' ? 'zh' : 'en'] : translate(reason)
+  return isCauseId(cause) ? table[`cause-${cause}`][locale.value === 'zh-CN' ? 1 : 0] : translate(reason)
 }
 
 /** The cause of a hold and its end, in the language of the page if the cause is known. */

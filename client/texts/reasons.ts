@@ -1,5 +1,5 @@
-import type { Language } from '../../src/lib/language'
-import { causes } from '../../src/message/causes'
+import type { Language } from '../../src/texts/language'
+import { causes } from '../../src/texts/table/causes'
 
 /** The phrases around a cause. They are omitted if there is a cause, because the state says the same. */
 export const frames: Readonly<Record<string, string>> = {
@@ -144,7 +144,7 @@ export const sentences: Readonly<Record<string, string>> = {
 interface Phrase { pattern: RegExp, zh: string, isFrame: boolean }
 
 const phrases: readonly Phrase[] = [
-  ...Object.values(causes).map(({ en, zh }) => phrase(en, zh)),
+  ...Object.values(causes).map(([en, zh]) => phrase(en, zh)),
   ...Object.entries(sentences).map(([en, zh]) => phrase(en, zh)),
   ...Object.entries(frames).map(([en, zh]) => phrase(en, zh, true)),
 ]

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import type { Text } from '../texts/text'
 
 /** How long the log omits further refusals of an address, in milliseconds. */
 const silence = 60_000
@@ -11,7 +12,7 @@ const most = { doors: 100, letters: 100 }
 interface LastRequest {
   /** In milliseconds since the epoch. */
   at: number
-  reason: string
+  reason: Text
   /** Whether it was accepted, and there was nothing to tell. */
   isSkipped: boolean
 }
@@ -39,12 +40,12 @@ export class Refusals {
    * @param door its name as in deliveries, such as `hooks/github`
    * @param reason the text for the log
    */
-  note(door: string, reason: string): void {
+  note(door: string, reason: Text): void {
     if (door.length <= most.letters) this.lastOf.set(door, { at: Date.now(), reason, isSkipped: false })
   }
 
   /** Notes that a door accepted a request, which ends an earlier refusal. @param skipped why it made no message; absent if it made one */
-  accept(door: string, skipped: string | undefined): void {
+  accept(door: string, skipped: Text | undefined): void {
     this.lastOf.delete(door)
     if (skipped !== undefined && door.length <= most.letters) this.lastOf.set(door, { at: Date.now(), reason: skipped, isSkipped: true })
   }

@@ -3,7 +3,7 @@ import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import { httpOf, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import { unwrap } from '../lib/koishi'
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 import { printable } from '../lib/log'
 import { minute } from '../lib/time'
 import { causes, explain, type CauseId, type Reason } from '../message/causes'
@@ -110,19 +110,19 @@ export class Alerts implements Partial<Observer> {
     if (!relay.isActive) return
     const dispatchOptions = { ...options, ctx, recipients, logger }
     const now = performance.now()
-    const told = (cause: CauseId): Localized<string> => language => explain(cause, undefined, language)
+    const told = (cause: CauseId): Localized<string> => language => explain(cause).in(language)
     const all = bots()
     const botsThat = (isIn: (status: string) => boolean): Present =>
-      new Map(all.filter(({ status }) => isIn(status)).map(bot => [nameOf(bot), language => explain(bot.cause, bot.words, language)]))
+      new Map(all.filter(({ status }) => isIn(status)).map(bot => [nameOf(bot), language => explain(bot.cause, bot.words)?.in(language)]))
     const isReported = (bot: string): boolean => watches.offline.isReported(bot) || watches.restricted.isReported(bot)
     const { gone, expired } = watches.lost
     const present: Readonly<Record<Kind, Present>> = {
       offline: botsThat(status => status !== 'online' && status !== 'restricted'),
       restricted: botsThat(status => status === 'restricted'),
-      paused: new Map([...relay.failing()].map(([queue, failure]) => [queue, language => failure.reason(language)])),
+      paused: new Map([...relay.failing()].map(([queue, failure]) => [queue, language => failure.reason.in(language)])),
       // A hold causes no alert of its own if an alert about its account was sent.
       held: new Map(relay.queues().flatMap(({ queue, bot, block }) =>
-        block?.state === 'held' && !(causes[block.cause].about !== 'chat-closed' && isReported(bot)) ? [[queue, told(block.cause)]] : [])),
+        block?.state === 'held' && !(causes[block.cause] !== 'chat-closed' && isReported(bot)) ? [[queue, told(block.cause)]] : [])),
       gone: new Map([...gone].map(([queue, cause]) => [queue, told(cause)])),
       expired,
     }

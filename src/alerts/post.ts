@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { networkReason, postJson, type Endpoint, type PostOptions } from '../lib/endpoint'
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 import { writeAlert, type Alert } from './texts'
 
 /** The waits before the second and the third attempt at the last receiver, in milliseconds. */

@@ -1,4 +1,4 @@
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 
 /**
  * The kinds of alerts: accounts that are offline or restricted, so that nobody sees their messages; targets that are paused, closed for a

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { v7 as uuid } from 'uuid'
 import type { Listed, Made } from '../access/made'
 import { RelayError } from '../errors'
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 import { printable } from '../lib/log'
 import { minute } from '../lib/time'
 import type { TargetNames } from '../message/model'
@@ -181,8 +181,8 @@ export class Beats {
       return true
     } catch (error) {
       const { logText } = RelayError.from(error)
-      if (this.failures.get(name) !== logText) logger.warn('%s', printable(`${what}: not sent: ${logText}; trying again`))
-      this.failures.set(name, logText)
+      if (this.failures.get(name) !== String(logText)) logger.warn('%s', printable(`${what}: not sent: ${logText}; trying again`))
+      this.failures.set(name, String(logText))
       return false
     }
   }

@@ -1,7 +1,7 @@
 import { Schema } from 'koishi'
 import { parseEndpoint } from '../lib/endpoint'
 import { parseJson } from '../lib/json'
-import { languages, type Language } from '../lib/language'
+import { languages, type Language } from '../texts/language'
 import { isObject, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
 import { readList } from '../lib/words'

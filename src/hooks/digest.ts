@@ -1,6 +1,6 @@
 import type { Logger } from 'koishi'
 import { printable } from '../lib/log'
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 import type { DigestOptions } from '../relay/options'
 import { tidy } from './plain'
 import { reasonOf, type Templates } from './templates'

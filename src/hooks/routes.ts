@@ -7,7 +7,8 @@ import { hasBody, readBody, type BodyLimits } from '../http/body'
 import { parseHandling, readChoice, readTiming, type Timing } from '../http/preferences'
 import { failure, type Answer, type Exchange, type PlainAnswer, type Route, type Success } from '../http/routes'
 import type { Order, Sender } from '../http/sender'
-import { languages, type Language } from '../lib/language'
+import { languages, type Language } from '../texts/language'
+import { words } from '../texts/text'
 import { matchesGlob, readList } from '../lib/words'
 import { printable } from '../lib/log'
 import { parseDestinations } from '../message/target'
@@ -47,7 +48,7 @@ export interface HookOptions {
 /** When a sender may repeat a refused request, in seconds. */
 const retryAfter = '30'
 
-const noSuchKeyOrSecret = 'neither the key nor the secret of the signature matches a key: give the sender one that is allowed hooks'
+const noSuchKeyOrSecret = words('neither the key nor the secret of the signature matches a key: give the sender one that is allowed hooks')
 const noSuchToken = (header: string): string => `wrong token: ${header} matches no key; give the sender a key that is allowed hooks`
 const noSuchKey = 'missing or wrong API key: end the address with "?key=<key>", or send "Authorization: Bearer <key>"'
 
@@ -99,7 +100,7 @@ class Hooks {
     try {
       return access.verify(secret => source.verify?.({ headers: request.headers, raw }, secret) ?? false, address)
     } catch (error) {
-      throw given.length > 0 && error instanceof RelayError ? error.with({ message: noSuchKeyOrSecret }) : error
+      throw given.length > 0 && error instanceof RelayError ? error.with({ said: noSuchKeyOrSecret }) : error
     }
   }
 
@@ -110,7 +111,7 @@ class Hooks {
       const source = await this.find(exchange, address)
       const [answer, asked] = await this.accept(exchange, address, source)
       const { data } = answer
-      this.options.refusals.accept(`hooks/${exchange.params.source ?? ''}`, 'skipped' in data ? String(data.skipped) : undefined)
+      this.options.refusals.accept(`hooks/${exchange.params.source ?? ''}`, 'skipped' in data ? words(String(data.skipped)) : undefined)
       if (!source.shape || 'dry_run' in answer.data) return answer
       return { ...source.shape.success(asked, answer.data), log: answer.log, headers: answer.headers }
     } catch (thrown) {
@@ -233,7 +234,7 @@ function identifyBy(access: Access, keys: readonly Buffer[], { request, address 
     if (!(error instanceof RelayError && error.code === 'unauthorized')) throw error
     const { keyHeader } = source ?? {}
     const hint = source?.isSigned ? `${noSuchKey}, or enter a key that signs as the secret` : noSuchKey
-    throw error.with({ message: keyHeader !== undefined && keyHeader in request.headers ? noSuchToken(keyHeader) : hint })
+    throw error.with({ said: words(keyHeader !== undefined && keyHeader in request.headers ? noSuchToken(keyHeader) : hint) })
   }
 }
 

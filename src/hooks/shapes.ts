@@ -1,4 +1,5 @@
 import type { RelayError } from '../errors'
+import type { Text } from '../texts/text'
 import { jsonAnswer as json, type PlainAnswer } from '../http/routes'
 
 /** The parts of a request that the answer may depend on. */
@@ -19,14 +20,14 @@ export interface Shape {
   failure: (error: RelayError) => PlainAnswer
 }
 
-function text(status: number, body: string): PlainAnswer {
+function text(status: number, body: string | Text): PlainAnswer {
   return { status, type: 'text/plain; charset=utf-8', body }
 }
 
 /** Incoming webhooks of Slack. */
 export const slackShape: Shape = {
   success: () => text(200, 'ok'),
-  failure: ({ status, message }) => text(status, message),
+  failure: ({ status, said }) => text(status, said),
 }
 
 /** The epoch of Discord's IDs, whose upper 42 bits count milliseconds, in milliseconds since 1970. */
@@ -45,21 +46,21 @@ export const discordShape: Shape = {
       timestamp: new Date(now).toISOString(), edited_timestamp: null,
     })
   },
-  failure({ status, message, headers: { 'retry-after': seconds } }) {
-    return json(status, { message, code: 0, ...seconds !== undefined && { retry_after: Number(seconds), global: false } })
+  failure({ status, said, headers: { 'retry-after': seconds } }) {
+    return json(status, { message: said, code: 0, ...seconds !== undefined && { retry_after: Number(seconds), global: false } })
   },
 }
 
 /** The robots of DingTalk and of WeCom. */
 export const errcodeShape: Shape = {
   success: () => json(200, { errcode: 0, errmsg: 'ok' }),
-  failure: ({ status, message }) => json(status, { errcode: status, errmsg: message }),
+  failure: ({ status, said }) => json(status, { errcode: status, errmsg: said }),
 }
 
 /** The robots of Feishu, in the current and the older form. */
 export const feishuShape: Shape = {
   success: () => json(200, { code: 0, msg: 'success', data: {}, StatusCode: 0, StatusMessage: 'success' }),
-  failure: ({ status, message }) => json(status, { code: status, msg: message, data: {}, StatusCode: status, StatusMessage: message }),
+  failure: ({ status, said }) => json(status, { code: status, msg: said, data: {}, StatusCode: status, StatusMessage: said }),
 }
 
 /** The code of a success, by the path that the client appends: WxPusher, PushDeer and Server酱. Those of Bark and PushPlus expect 200. */
@@ -91,9 +92,9 @@ function envelopeShape(isPush: boolean): Shape {
         content: { result: ['{"success":"ok"}'] },
       })
     },
-    failure: ({ status, message, envelope }) => json(status, {
-      ...envelope, ok: false, error_code: status, description: message, message, errno: status, errcode: status, errmsg: message,
-      success: false, errorCode: status, errorDescription: message, content: { result: [] }, ...isPush && { error: message },
+    failure: ({ status, said, envelope }) => json(status, {
+      ...envelope, ok: false, error_code: status, description: said, message: said, errno: status, errcode: status, errmsg: said,
+      success: false, errorCode: status, errorDescription: said, content: { result: [] }, ...isPush && { error: said },
     }),
   }
 }

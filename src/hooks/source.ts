@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isHmac } from '../lib/crypto'
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 import type { JsonObject } from '../lib/shape'
 import { header } from './fields'
 import type { Severity } from '../message/model'

@@ -1,7 +1,7 @@
 import { demand, RelayError } from '../errors'
 import { readFields, readJson, type BodyLimits } from '../http/body'
 import { byCaller, route, type Route } from '../http/routes'
-import { languages, type Language } from '../lib/language'
+import { languages, type Language } from '../texts/language'
 import { isObject } from '../lib/shape'
 import { writeLink } from '../message/link'
 import type { LastPayloads } from './payloads'

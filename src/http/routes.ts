@@ -1,7 +1,6 @@
 // How an answer is made: the handler of a route returns its data, headers and result for the log, or throws a RelayError. Only this file
 // writes it to the client, usually in the envelope, and logs the request. What deliveries and queues look like in the data: `views.ts`.
 import type { Server } from '@koishijs/plugin-server'
-import type { Logger } from 'koishi'
 import type { ServerResponse } from 'node:http'
 import { v7 as uuid } from 'uuid'
 import type { Access } from '../access/access'
@@ -13,7 +12,9 @@ import type { Scope } from '../access/scopes'
 import { RelayError, type ErrorCode } from '../errors'
 import type { InFlight } from '../lib/async'
 import { parsePairs } from '../lib/bytes'
-import { describeError, printable } from '../lib/log'
+import { describeError, type Log } from '../lib/log'
+import { languageAsked, type Language } from '../texts/language'
+import { say, Text, words, writer } from '../texts/text'
 import { decodeAddress, discardBody, type Received } from './body'
 
 /** A request that is being answered. */
@@ -33,6 +34,8 @@ export interface Exchange extends Received {
   readonly params: Readonly<Partial<Record<string, string>>>
   /** @throws RelayError `bad-request` if it is not text in its charset */
   readonly query: URLSearchParams
+  /** The language of the answer. */
+  readonly language: Language
   /** The address of the caller; `undefined` if it is unknown. */
   readonly address: string | undefined
   /** The caller. It has no rights until its key is checked, and on paths without a key. */
@@ -61,7 +64,8 @@ export interface PlainAnswer extends Told {
   status: number
   /** Its Content-Type. */
   type: string
-  body: string
+  /** A text or JSON is written in the language of the request. JSON ends with a newline, for terminals and programs that read lines. */
+  body: string | object
 }
 
 /** A success, an answer without the envelope, or `sent` if the handler has answered by itself. */
@@ -128,7 +132,7 @@ export interface RouteOptions {
   /** Counts the refused requests. */
   refusals: Refusals
   observer: RequestObserver
-  logger: Logger
+  logger: Log
 }
 
 type Context = Parameters<Parameters<Server['all']>[1]>[0]
@@ -201,14 +205,14 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
     } catch (thrown) {
       error = RelayError.from(thrown)
       const flaw = error.code === 'unauthorized' ? flawOfCredentials(request.headers) : undefined
-      if (flaw !== undefined) error = error.with({ message: `${error.message}; ${flaw}` })
+      if (flaw !== undefined) error = error.with({ said: say('with-flaw', { failure: error.said, flaw }) })
       if (refusalCodes.has(error.code)) exchange.caller.noteRefusal()
       // Unlike `setHeader`, this does nothing once the headers are sent.
       context.set({ ...error.outcome && { 'Relay-Outcome': error.outcome }, ...error.headers })
       answer = route?.fail?.(error, exchange) ?? failure(error)
     }
     if (answer === 'sent') context.respond = false
-    else respond(context, answer)
+    else respond(context, { ...answer, body: write(answer.body, exchange.language) })
     if (request.complete) request.resume()
     else discardBody(request)
     observer.answered(path, route?.method, response.statusCode)
@@ -242,6 +246,7 @@ const anonymous = new Caller(null, { allow: new Set() })
 function toExchange(context: Context, { prefix, stop, trustedProxies }: RouteOptions): Exchange {
   let gone: AbortSignal | undefined
   let query: URLSearchParams | undefined
+  let language: Language | undefined
   const parsed: unknown = Reflect.get(context, isBodyParsed) === true ? context.request.body : undefined
   const unparsed: unknown = typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, unparsedBody) : parsed
   return {
@@ -261,6 +266,9 @@ function toExchange(context: Context, { prefix, stop, trustedProxies }: RouteOpt
       if (querystring === '') return query
       return query = decodeAddress(context.req, querystring, charset => parsePairs(Buffer.from(querystring), charset))
     },
+    get language() {
+      return language ??= languageAsked(context.querystring, context.req.headers['accept-language'])
+    },
     address: addressOf(context.req, trustedProxies),
     stop,
     body: parsed === undefined ? undefined : Buffer.from(typeof unparsed === 'string' ? unparsed : JSON.stringify(parsed)),
@@ -276,7 +284,12 @@ function goneSignal(response: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-function respond(context: Context, { status, type, body, headers = {} }: PlainAnswer): void {
+function write(body: PlainAnswer['body'], language: Language): string {
+  if (typeof body === 'string') return body
+  return body instanceof Text ? body.in(language) : `${JSON.stringify(body, writer(language))}\n`
+}
+
+function respond(context: Context, { status, type, body, headers = {} }: PlainAnswer & { body: string }): void {
   context.set(headers)
   context.status = status
   context.type = type
@@ -294,9 +307,9 @@ function respond(context: Context, { status, type, body, headers = {} }: PlainAn
   }
 }
 
-/** A JSON answer. It ends with a newline, for terminals and programs that read lines. */
+/** A JSON answer. */
 export function jsonAnswer(status: number, body: object): PlainAnswer {
-  return { status, type: 'application/json; charset=utf-8', body: `${JSON.stringify(body)}\n` }
+  return { status, type: 'application/json; charset=utf-8', body }
 }
 
 /** The envelope of a success. */
@@ -340,20 +353,20 @@ function logRequest({ logger, refusals }: RouteOptions, exchange: Exchange, entr
     if (silent === undefined) return
     origin = `from ${address}${silent > 0 ? ` (and ${silent} more)` : ''}`
   }
-  const line = printable(describe(exchange, entry, origin))
+  const line = words(describe(exchange, entry, origin, logger.language))
   // Probes and an open console page ask every few seconds and would fill the log. "Not ready" (`unsent`) is a normal answer to a probe;
   // its reason is logged elsewhere. A route with `methods` may have a GET with an effect, which is always logged.
   const isRoutine = route?.quiet
     ? !error || error.code === 'unsent'
     : !error && caller.name === consoleName && route?.method === 'GET' && !route.methods
-  logger[isRoutine ? 'debug' : error && error.status >= 500 ? 'warn' : 'info']('%s', line)
-  if (error?.code === 'internal' && error.cause !== undefined) logger.warn('%s', `${id} ${describeError(error.cause)}`)
+  logger[isRoutine ? 'debug' : error && error.status >= 500 ? 'warn' : 'info'](line)
+  if (error?.code === 'internal' && error.cause !== undefined) logger.warn(words(id), describeError(error.cause))
 }
 
 /** @param origin the source of a refused request; otherwise empty */
-function describe(exchange: Exchange, { path, error, log = 'ok', duration }: Entry, origin: string): string {
+function describe(exchange: Exchange, { path, error, log = 'ok', duration }: Entry, origin: string, language: Language): string {
   const { id, caller, target, ignored, request, response } = exchange
-  const result = error ? `${error.status} ${error.code}: ${error.logText}` : `${response.statusCode} ${log}`
+  const result = error ? `${error.status} ${error.code}: ${error.logText.in(language)}` : `${response.statusCode} ${log}`
   const omission = ignored?.length ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
   const key = caller.name === null ? '' : `key ${JSON.stringify(caller.name)}`
   const about = [target, key, origin].filter(Boolean).join(' ') || '-'

@@ -1,7 +1,7 @@
 import { v7 as uuid } from 'uuid'
 import { RelayError, type Outcome } from '../errors'
 import type { Hand } from '../incidents/incidents'
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 import type { Content, Destination, Destinations } from '../message/model'
 import { callsAll, demandCalled, wordsOf } from '../message/mentions'
 import { keyOf, platformOf, waysOf, writeAddress, writeTarget } from '../message/target'
@@ -283,7 +283,7 @@ function toBatchAnswer(order: Order, results: Results, fate: object): Result {
   const total = results.length
   const success = results.filter(result => result?.success).length
   const failed = total - success
-  const log = `${success} of ${total} sent${errors[0] ? `, the others ${statuses}: ${errors[0].logText}` : ''}`
+  const log = `${success} of ${total} sent${errors[0] ? `, the others ${statuses}: ${errors[0].logText.toString()}` : ''}`
   return { data: { total, success, failed, ...fate }, ...statusFor(order, failed, total), log }
 }
 

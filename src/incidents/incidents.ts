@@ -1,7 +1,7 @@
 import type { Logger } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { RelayError, type ErrorCode } from '../errors'
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 import { printable } from '../lib/log'
 import { minute } from '../lib/time'
 import { callsAll, everybody } from '../message/mentions'
@@ -169,8 +169,8 @@ export class Incidents {
       this.trouble = ''
     } catch (error) {
       const { logText } = RelayError.from(error)
-      if (logText !== this.trouble) logger.warn('%s', `incidents cannot go on: ${logText}`)
-      this.trouble = logText
+      if (String(logText) !== this.trouble) logger.warn('%s', `incidents cannot go on: ${logText}`)
+      this.trouble = String(logText)
     } finally {
       this.isBusy = false
     }

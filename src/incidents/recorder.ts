@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { Logger } from 'koishi'
 import { LRUCache } from 'lru-cache'
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 import { everybody } from '../message/mentions'
 import type { Address, Item, MessageRequest, ParsedItem, TargetNames } from '../message/model'
 import { waysOf, writeTarget } from '../message/target'

@@ -1,4 +1,4 @@
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 import { writeMoment, writeSpan } from '../lib/span'
 import type { Incident } from './incident'
 

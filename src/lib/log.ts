@@ -1,3 +1,7 @@
+import type { Logger } from 'koishi'
+import type { Language } from '../texts/language'
+import type { Text } from '../texts/text'
+
 /**
  * Makes foreign text safe for one log line: line breaks, control characters, format characters such as direction marks, and lone
  * surrogates become U+FFFD.
@@ -26,4 +30,30 @@ export function describePlace(error: unknown): string {
 /** The frames of a stack. The error's message precedes them and is skipped, because it may contain a line that looks like a frame. */
 function framesOf({ message, stack = '' }: Error): string[] {
   return [...stack.slice(stack.indexOf(message) + message.length).matchAll(/^\s+at (.*)$/gm)].map(([, place = '']) => place)
+}
+
+/** A log of the bot in the language of its operator. Each text becomes one line, whatever foreign words it has. */
+export class Log {
+  constructor(private readonly logger: Logger, readonly language: Language) {}
+
+  debug(text: Text): void {
+    this.logger.debug('%s', this.line(text))
+  }
+
+  info(text: Text): void {
+    this.logger.info('%s', this.line(text))
+  }
+
+  /** @param stack further lines, such as those of `describeError` */
+  warn(text: Text, stack?: string): void {
+    this.logger.warn('%s', this.line(text, stack))
+  }
+
+  error(text: Text): void {
+    this.logger.error('%s', this.line(text))
+  }
+
+  private line(text: Text, stack?: string): string {
+    return printable(text.in(this.language)) + (stack === undefined ? '' : ` ${stack}`)
+  }
 }

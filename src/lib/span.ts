@@ -1,4 +1,4 @@
-import type { Language } from './language'
+import type { Language } from '../texts/language'
 import { day, hour, minute } from './time'
 
 const units = {

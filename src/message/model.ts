@@ -1,5 +1,5 @@
 import type { RelayError } from '../errors'
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 
 /** The chat for a message: a group (a channel, on some platforms) or the private chat with a user. */
 export interface Target {

@@ -1,5 +1,5 @@
 import { demand, RelayError } from '../errors'
-import { languages } from '../lib/language'
+import { languages } from '../texts/language'
 import { quoted } from '../lib/log'
 import { isObject, toText, withoutNull, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'

@@ -23,8 +23,8 @@ export function success({ data, isAsync, ...told }: Reply, params: JsonObject): 
  * @param status the HTTP status
  * @param error the failure; its own status, which other doors answer with, becomes a part of `retcode`
  */
-export function failure(status: number, { status: code, message, details }: RelayError, params: JsonObject): PlainAnswer {
-  return write(status, { retcode: 1000 + code, status: 'failed', data: details ?? null, message, wording: message }, params)
+export function failure(status: number, { status: code, said, details }: RelayError, params: JsonObject): PlainAnswer {
+  return write(status, { retcode: 1000 + code, status: 'failed', data: details ?? null, message: said, wording: said }, params)
 }
 
 /** @param params the parameters of the call: the answer repeats their `echo` */

@@ -1,5 +1,6 @@
 import { RelayError } from '../errors'
-import type { Language } from '../lib/language'
+import { clauses, say, type Text } from '../texts/text'
+import type { TextId } from '../texts/table'
 import { causes, explain, type About, type CauseId, type Reason } from '../message/causes'
 import type { BotSelector, MediaItem, MentionItem, ParsedItem, ReplyItem, Target, TextItem } from '../message/model'
 
@@ -228,33 +229,35 @@ export class SendError extends Error {
   override readonly name = 'SendError'
   /** The cause, if the platform gives one that the relay knows. */
   readonly causeId: CauseId | undefined
+  /** The platform's own words. */
+  readonly words: string | undefined
+  /** The cause in plain words, then the platform's own; safe to show to the caller. */
+  readonly wording: Text | undefined
   readonly limit: Limit | undefined
   private readonly isFinal: boolean
 
-  /** @param words the platform's own words, safe to show to the caller */
-  constructor(readonly outcome: SendFailure, readonly words?: string, details: SendErrorOptions = {}) {
+  /** @param words the platform's own words, or a text in place of the cause; safe to show to the caller */
+  constructor(readonly outcome: SendFailure, words?: Text | string, details: SendErrorOptions = {}) {
     const { causeId, limit, isFinal = false, ...options } = details
-    super(explain(causeId, words) ?? outcome, options)
+    const wording = typeof words === 'object' ? words : explain(causeId, words)
+    super(wording?.toString() ?? outcome, options)
     // The frames of a stack would keep the message, with its pictures, in memory for as long as a record has the error.
     this.stack = `${this.name}: ${this.message}`
     this.causeId = causeId
+    this.wording = wording
+    this.words = words?.toString()
     this.limit = limit
     this.isFinal = isFinal
   }
 
-  /** The cause in plain words, then the platform's own; safe to show to the caller. */
-  get wording(): string | undefined {
-    return explain(this.causeId, this.words)
-  }
-
-  /** The same for people, also where no cause is known. */
-  reason(language?: Language): string {
-    return explain(this.causeId, this.words, language) ?? this.toRelayError().message
+  /** The wording, also where no cause is known. */
+  get reason(): Text {
+    return this.wording ?? this.toRelayError().said
   }
 
   /** What the failure is about. */
   get about(): About {
-    return this.causeId ? causes[this.causeId].about : 'unknown'
+    return this.causeId ? causes[this.causeId] : 'unknown'
   }
 
   /** The failure of the last call. It may be the cause of this one, which is unanswered because of an earlier call. */
@@ -276,18 +279,18 @@ export class SendError extends Error {
   toRelayError(): RelayError {
     const { outcome, wording, cause, limit } = this
     const isThrown = cause !== undefined && !(cause instanceof SendError)
-    return new RelayError(outcome, wording && `${texts[outcome]}: ${wording}`, {
+    return new RelayError(outcome, wording && clauses(say(texts[outcome]), wording), {
       cause: this,
       ...limit && { headers: { 'retry-after': String(Math.ceil(limit.after / 1000)) } },
       // Adapters put the arguments of a call into the texts of their errors, so only the class of such an error is logged.
-      ...wording !== undefined && isThrown && { logText: `the adapter threw ${cause instanceof Error ? cause.name : typeof cause}` },
+      ...wording !== undefined && isThrown && { logText: say('adapter-threw', { name: cause instanceof Error ? cause.name : typeof cause }) },
     })
   }
 }
 
-const texts: Readonly<Record<SendFailure, string>> = {
-  refused: 'the platform refused the message',
-  suppressed: 'another plugin of the bot suppressed the message',
-  unsent: 'nothing was sent, try again later',
-  unanswered: 'the message may have arrived',
-}
+const texts = {
+  refused: 'refused',
+  suppressed: 'suppressed-by-plugin',
+  unsent: 'nothing-sent-try-later',
+  unanswered: 'may-have-arrived',
+} as const satisfies Readonly<Record<SendFailure, TextId>>

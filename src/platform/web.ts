@@ -94,7 +94,7 @@ export function toFailure(status: number, { words = '', causeId, scope, wait }: 
   if (scope) return new SendError('unsent', shown, { causeId: 'rate-limited', limit: { scope, after: wait ?? usualWait } })
   // 408: a server that timed out may have read the request (RFC 9110, section 15.5.9).
   if (status >= 500 || status === 408 || (!causeId && timeOut.test(words))) return new SendError('unanswered', shown)
-  const isAccount = causeId !== undefined && causes[causeId].about === 'account'
+  const isAccount = causeId !== undefined && causes[causeId] === 'account'
   return isAccount ? new SendError('unsent', shown, { causeId }) : new SendError('refused', shown, { causeId, isFinal: true })
 }
 

@@ -126,7 +126,7 @@ export class Core {
     try {
       await this.purge.run()
     } catch (error) {
-      if (!this.stop.signal.aborted) this.options.logger.warn('%s', `old records cannot be removed: ${RelayError.from(error).logText}`)
+      if (!this.stop.signal.aborted) this.options.logger.warn('%s', `old records cannot be removed: ${RelayError.from(error).logText.toString()}`)
     }
   }
 

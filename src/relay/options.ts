@@ -1,5 +1,5 @@
 import type { Logger } from 'koishi'
-import type { Language } from '../lib/language'
+import type { Language } from '../texts/language'
 import type { LongText, MessageRequest, ParsedItem, Target } from '../message/model'
 import type { Port } from '../platform/port'
 import type { Clock } from './clock'

@@ -206,7 +206,7 @@ export class Relay {
         core.end()
         await core.finish()
       } catch (error) {
-        options.logger.warn('%s', `the relay cannot begin its work: ${RelayError.from(error).logText}`)
+        options.logger.warn('%s', `the relay cannot begin its work: ${RelayError.from(error).logText.toString()}`)
         await pause(options.clock, retryDelay, signal)
       }
       await store.close()

@@ -183,7 +183,7 @@ function record({ createdAt, door, caller, target, msg, took, failure }: Past): 
         ? []
         : [{
             at: createdAt + waited, took, outcome: state === 'sent' ? 'sent' : state === 'unanswered' ? 'unanswered' : 'refused',
-            ...error && { reason: error.message },
+            ...error && { reason: error.said },
           }],
     },
   }

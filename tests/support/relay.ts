@@ -111,7 +111,8 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
   Logger.targets.push(target)
 
   const releaseTimers = holdAdapterTimers()
-  const app = new Context()
+  // The tests read the log in English.
+  const app = new Context({ i18n: { locales: ['en-US'] } })
   const forks = [
     app.plugin(HTTP),
     app.plugin(proxyAgent, { proxyAgent: proxy }),

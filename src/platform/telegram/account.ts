@@ -68,7 +68,7 @@ function reportLogins(bot: Bot): Keeper {
       if (typeof login === 'function') await Reflect.apply(login, bot, args)
     } catch (error) {
       // The text of the adapter's error has the token.
-      if (bot.isActive) bot.offline(new Error(classifyThrown(error).wording ?? networkReason(error)))
+      if (bot.isActive) bot.offline(new Error(String(classifyThrown(error).wording ?? networkReason(error))))
     }
   })
   return { update: () => undefined, dispose: undo }

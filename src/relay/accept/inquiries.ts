@@ -1,4 +1,5 @@
 import { RelayError } from '../../errors'
+import { explain } from '../../message/causes'
 import { Mutex } from '../../lib/async'
 import { day } from '../../lib/time'
 import type { BotSelector, Target } from '../../message/model'
@@ -7,6 +8,8 @@ import { inTime } from '../clock'
 import { messageIdsOf } from '../delivery/delivery'
 import type { History } from '../delivery/history'
 import type { RelayOptions } from '../options'
+import type { TextId } from '../../texts/table'
+import { clauses, say } from '../../texts/text'
 
 export type { Contact }
 
@@ -92,18 +95,19 @@ async function ask<T>(work: T | Promise<T>, { clock, policy: { timeout }, stop }
   throw stop.aborted ? new RelayError('stopping') : describe(new SendError('unanswered'))
 }
 
-const texts: Readonly<Record<SendError['outcome'], string>> = {
-  refused: 'the platform refused it',
-  suppressed: 'the platform refused it',
-  unsent: 'nothing was done, try again later',
-  unanswered: 'the platform did not answer in time',
-}
+const texts = {
+  refused: 'platform-refused-it',
+  suppressed: 'platform-refused-it',
+  unsent: 'nothing-done-try-later',
+  unanswered: 'platform-did-not-answer',
+} as const satisfies Readonly<Record<SendError['outcome'], TextId>>
 
 /** Converts a failure. A missing permission is a refusal here, because nothing waits for the permission as a delivery does. */
 function describe(cause: SendError): RelayError {
   const { causeId, wording } = cause
   const outcome = causeId === 'not-permitted' ? 'refused' : cause.outcome
-  const reason = wording ?? (outcome === 'unsent' ? 'the platform cannot be reached' : undefined)
+  const reason = wording ?? (outcome === 'unsent' ? explain('unreachable') : undefined)
   const { headers } = cause.toRelayError()
-  return new RelayError(outcome, reason === undefined ? texts[outcome] : `${texts[outcome]}: ${reason}`, { cause, headers, logText: texts[outcome] })
+  const usual = say(texts[outcome])
+  return new RelayError(outcome, reason === undefined ? usual : clauses(usual, reason), { cause, headers, logText: usual })
 }

@@ -343,7 +343,7 @@ export class Deliveries {
     const by = flow.digest ? `in digest ${flow.digest.id}` : `after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
     const line = `${id} deferred ${writeTarget(target)} ${state} ${by}`
     const result = resultOf(delivery)
-    if (result?.success === false) logger.warn('%s', `${line}: ${result.error.logText}`)
+    if (result?.success === false) logger.warn('%s', `${line}: ${result.error.logText.toString()}`)
     else logger.info('%s', line)
   }
 
@@ -404,7 +404,7 @@ export class Deliveries {
       const failure = RelayError.from(error)
       // A store that is over has told so itself.
       const isTold = this.failure !== undefined || store.failure !== undefined
-      if (!isTold && !stop.aborted) logger.warn('%s', `what has happened cannot be written, and is kept in memory: ${failure.logText}`)
+      if (!isTold && !stop.aborted) logger.warn('%s', `what has happened cannot be written, and is kept in memory: ${failure.logText.toString()}`)
       this.failure = failure
     }
   }

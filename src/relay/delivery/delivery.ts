@@ -5,6 +5,7 @@ import { SendError } from '../../platform/port'
 import { hash } from '../../lib/crypto'
 import type { Flow, ThreadDeed } from './flow'
 import { summarize, type RecordContent, type Summary } from './summary'
+import { say } from '../../texts/text'
 
 /**
  * A delivery is one submission on its way to one target. Its states and transitions:
@@ -241,7 +242,7 @@ export function resultOf({ results }: Pick<Delivery, 'results'>): ItemResult | u
   const [worst] = [...failed.filter(result => outcomeOf(result) === 'unanswered'), ...failed]
   if (!worst) return results.every(result => result) ? { success: true, messageIds: messageIdsOf({ results }) } : undefined
   if (failed.length === results.length) return worst
-  return { success: false, error: worst.error.with({ message: `${worst.error.message} (the other parts of the message were sent)` }) }
+  return { success: false, error: worst.error.with({ said: say('other-parts-sent', { failure: worst.error.said }) }) }
 }
 
 const passing: ReadonlySet<ErrorCode> = new Set(['unsent', 'stopping', 'store-down', 'storage-full'])

@@ -1,6 +1,7 @@
-import { languages } from '../../lib/language'
+import { languages } from '../../texts/language'
 import { isBoolean, isString, isTime, isWhole, listOf, objectOf, oneOf, optional } from '../../lib/shape'
 import { threadModes, threadPhases, type Address, type Policy, type Quiet, type Route, type Target, type ThreadMode, type ThreadPhase } from '../../message/model'
+import { isText, type Text } from '../../texts/text'
 
 /** Why a delivery waits although its chat is open, and until when, in milliseconds since the epoch. */
 export interface Deferral { kind: 'scheduled' | 'quiet' | 'digest', until: number }
@@ -51,7 +52,7 @@ export interface WayEnd {
   /** As `writeAddress` has it. */
   readonly target: string
   readonly outcome: string
-  readonly reason: string
+  readonly reason: Text
   readonly at: number
 }
 
@@ -101,7 +102,7 @@ export const isFlow = objectOf<Flow>({
     after: isTime,
     whenUnknown: oneOf(['stop', 'next']),
     index: isWhole,
-    past: listOf(objectOf<WayEnd>({ target: isString, outcome: isString, reason: isString, at: isTime })),
+    past: listOf(objectOf<WayEnd>({ target: isString, outcome: isString, reason: isText, at: isTime })),
   })),
   digest: optional(objectOf<DigestShare>({ id: isString, count: isWhole, shown: isBoolean })),
   members: optional(listOf(objectOf<DigestMember>({ id: isString, shown: isBoolean }))),

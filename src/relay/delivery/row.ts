@@ -4,6 +4,7 @@ import { readTarget, writeTarget } from '../../message/target'
 import { isUnfinished, states, type Delivery, type ItemResult, type Open, type Results, type Sent, type State } from './delivery'
 import { isFlow } from './flow'
 import { isSummary, type RecordContent } from './summary'
+import { isText, revive, type Text } from '../../texts/text'
 
 /** A delivery as a row: the columns that are searched, and the rest as JSON. The content has a column of its own. */
 export interface Row {
@@ -47,7 +48,7 @@ export function writeCaller(caller: string): string {
 }
 
 /** A failed item. Another release may have written a code that this one does not know. */
-interface StoredFailure { error: string, msg: string }
+interface StoredFailure { error: string, msg: Text }
 
 /** The content of the column `record`. */
 interface StoredRecord extends Omit<Delivery, 'id' | 'state' | 'target' | 'bot' | 'caller' | 'door' | 'key' | 'updatedAt' | 'summary' | 'results'> {
@@ -55,7 +56,7 @@ interface StoredRecord extends Omit<Delivery, 'id' | 'state' | 'target' | 'bot' 
 }
 
 const isSent = objectOf<Sent>({ success: oneOf([true]), messageIds: listOf(isString), likeness: optional(isString) })
-const isFailure = objectOf<StoredFailure>({ error: isString, msg: isString })
+const isFailure = objectOf<StoredFailure>({ error: isString, msg: isText })
 const isOpen = objectOf<Open>({ indices: listOf(isWhole), likeness: isString, since: isTime, settle: isTime, calls: isWhole })
 
 const isRecord = objectOf<StoredRecord>({
@@ -85,8 +86,8 @@ export function toRow({ id, state, target, bot, caller, door, key, updatedAt, su
 
 /** @throws Error if the row was not written by `toRow` */
 export function fromRow({ id, bot, door, key, updated_at: updatedAt, ...row }: Row): Delivery {
-  const record: unknown = JSON.parse(row.record)
-  const summary: unknown = JSON.parse(row.summary)
+  const record: unknown = JSON.parse(row.record, revive)
+  const summary: unknown = JSON.parse(row.summary, revive)
   const target = readTarget(row.target)
   const state = states.find(name => name === row.state)
   const isSound = isRecord(record) && isSummary(summary) && isTime(updatedAt)
@@ -103,7 +104,7 @@ export function fromRow({ id, bot, door, key, updated_at: updatedAt, ...row }: R
 
 function writeResult(result: Results[number]): StoredRecord['results'][number] {
   if (!result) return null
-  return result.success ? result : { error: result.error.code, msg: result.error.message }
+  return result.success ? result : { error: result.error.code, msg: result.error.said }
 }
 
 function readResult(stored: StoredRecord['results'][number]): ItemResult | undefined {

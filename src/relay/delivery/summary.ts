@@ -4,6 +4,7 @@ import { nameOfUrl } from '../../message/link'
 import type { Item, MediaItem, ParsedItem } from '../../message/model'
 import type { SendFailure } from '../../platform/port'
 import type { Clock } from '../clock'
+import { isText, say, type Text } from '../../texts/text'
 
 /** How much content the records keep: an excerpt, all of it, or only the kinds of items. */
 export type RecordContent = 'preview' | 'full' | 'none'
@@ -43,16 +44,15 @@ export interface Call {
   took: number
   /** `unanswered` until there is an answer. */
   outcome: CallOutcome
-  /** In the platform's own words. */
-  reason?: string
+  /** The cause, and the platform's own words. */
+  reason?: Text
 }
 
 /** Called when a call has ended, and again if its answer comes late. */
-export type EndCall = (outcome: CallOutcome, reason?: string) => void
+export type EndCall = (outcome: CallOutcome, reason?: Text) => void
 
-/** The most characters of a delivery's texts, and of the reason of a call. */
+/** The most characters of a delivery's texts. */
 const maxText = 200
-const maxReason = 300
 /** The most calls in a record. */
 const maxCalls = 20
 
@@ -81,13 +81,13 @@ export function noteCall(summary: Summary, clock: Clock, onEnd: (outcome: CallOu
     call.took = Math.round(took)
     call.outcome = outcome
     if (reason === undefined) delete call.reason
-    else call.reason = cut(reason, maxReason)
+    else call.reason = reason
   }
 }
 
 /** Notes a call whose answer was lost with the process that made it. @param at its time by the machine's clock */
 export function noteCut(summary: Summary, at: number): void {
-  summary.calls = [...summary.calls, { at, took: 0, outcome: 'unanswered' as const, reason: 'the relay ended before the answer' }].slice(-maxCalls)
+  summary.calls = [...summary.calls, { at, took: 0, outcome: 'unanswered' as const, reason: say('ended-before-answer') }].slice(-maxCalls)
 }
 
 /** The searchable text of a record. */
@@ -102,7 +102,7 @@ export const isSummary = objectOf<Summary>({
     msg: optional(isString), name: optional(isString), size: optional(isWhole),
   })),
   calls: listOf(objectOf<Call>({
-    at: isTime, took: isTime, outcome: oneOf(['sent', 'refused', 'suppressed', 'unsent', 'unanswered']), reason: optional(isString),
+    at: isTime, took: isTime, outcome: oneOf(['sent', 'refused', 'suppressed', 'unsent', 'unanswered']), reason: optional(isText),
   })),
   waited: nullable(isTime),
   platformTime: isTime,

@@ -1,4 +1,4 @@
-import { causes } from '../../message/causes'
+import { causes, explain } from '../../message/causes'
 import { quietUntil } from '../../message/quiet'
 import { longestLimit, type Closure, type SendError } from '../../platform/port'
 import { inTime } from '../clock'
@@ -8,6 +8,7 @@ import type { Limits } from '../limits'
 import type { RunningOptions } from '../options'
 import type { Gated } from '../send/context'
 import { offlineBlock, type Block, type Obstacle } from './obstacles'
+import { say } from '../../texts/text'
 
 /** The state of a chat. Times are those of the monotonic clock, in milliseconds. */
 interface Gate {
@@ -95,17 +96,17 @@ export class Gates {
     const [now, wall] = [clock.now(), clock.wall()]
     const found: Obstacle[] = []
     const add = (rest: number, block?: Block, turnsAway = rest > 0): void => void found.push({ rest, block, turnsAway })
-    if (hold) add(hold.nextTry - now, { state: 'held', cause: hold.cause, reason: causes[hold.cause].en, since: hold.since, until: hold.until })
-    if (pausedUntil > now) add(pausedUntil - now, { state: 'paused', cause: 'paused', reason: failure?.reason() ?? '', until: wall + pausedUntil - now })
+    if (hold) add(hold.nextTry - now, { state: 'held', cause: hold.cause, reason: explain(hold.cause), since: hold.since, until: hold.until })
+    if (pausedUntil > now) add(pausedUntil - now, { state: 'paused', cause: 'paused', reason: failure?.reason ?? say('nothing-sent-this-time'), until: wall + pausedUntil - now })
     // An event announces that the bot is online; the interval is for lost events.
     const offline = offlineBlock(port.find(queue.bot))
     if (offline) add(lookInterval, offline)
     const limit = limits.rest(queue.name)
-    if (limit > 0) add(limit, { state: 'limited', cause: 'rate-limited', reason: causes['rate-limited'].en, until: wall + limit }, limit > longestLimit)
+    if (limit > 0) add(limit, { state: 'limited', cause: 'rate-limited', reason: explain('rate-limited'), until: wall + limit }, limit > longestLimit)
     const restriction = this.restrictionOf(queue.bot)
     const wait = (restriction?.next ?? -Infinity) - now
     const cause = 'restricted-account'
-    if (wait > 0) add(wait, { state: 'limited', cause, reason: causes[cause].en, since: restriction?.since, until: wall + wait })
+    if (wait > 0) add(wait, { state: 'limited', cause, reason: explain(cause), since: restriction?.since, until: wall + wait })
     add(this.spacing(queue), undefined, false)
     return found
   }
@@ -263,7 +264,7 @@ export class Gates {
   close(name: string, closure: Closure): void {
     const { clock, logger } = this.context
     const gate = this.gate(name)
-    if (!gate.hold) logger.info('%s', `${name} is held: ${causes[closure.cause].en}`)
+    if (!gate.hold) logger.info('%s', `${name} is held: ${explain(closure.cause).toString()}`)
     const [now, wall] = [clock.now(), clock.wall()]
     const { since, begunAt, tries } = gate.hold ?? { since: wall, begunAt: now, tries: 0 }
     gate.hold = { ...closure, since, begunAt, tries, nextTry: now + waitFor(closure, tries, wall) }
@@ -331,7 +332,7 @@ export class Gates {
   /** Whether a queue is held because of its chat, and not because of its account. */
   isAboutChat(name: string): boolean {
     const hold = this.hold(name)
-    return hold !== undefined && causes[hold.cause].about === 'chat-closed'
+    return hold !== undefined && causes[hold.cause] === 'chat-closed'
   }
 
   private gate(name: string): Gate {

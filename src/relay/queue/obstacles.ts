@@ -3,6 +3,7 @@ import { explain, type CauseId } from '../../message/causes'
 import { timeOfDay } from '../../message/quiet'
 import type { Account } from '../../platform/port'
 import type { Deferral, Flow } from '../delivery/flow'
+import { clauses, say, type Text } from '../../texts/text'
 
 /** Something that keeps a queue from sending now. */
 export interface Obstacle {
@@ -16,8 +17,7 @@ export interface Obstacle {
 
 /** Why a queue sends nothing for now. Times are in milliseconds since the epoch. */
 export type Block = BlockCause & {
-  /** In plain English. */
-  readonly reason: string
+  readonly reason: Text
   /** Since when, if that is known. */
   readonly since?: number | undefined
   /** When it ends; `null` if that is not known. */
@@ -36,10 +36,10 @@ const mostRetryAfter = 60
 
 /** The block of an account that is not online; `undefined` for one that is. */
 export function offlineBlock(account: Account | undefined): Block | undefined {
-  if (!account) return { state: 'offline', cause: 'offline', reason: 'there is no bot with this platform and self_id', until: null }
+  if (!account) return { state: 'offline', cause: 'offline', reason: say('no-such-bot'), until: null }
   if (account.isOnline) return
   const { cause, words, since } = account.health
-  return { state: 'offline', cause: 'offline', reason: explain(cause, words) ?? 'no bot is online', since, until: null }
+  return { state: 'offline', cause: 'offline', reason: explain(cause, words) ?? say('no-bot-online'), since, until: null }
 }
 
 /** The time until none of these obstacles is left, in milliseconds. */
@@ -59,21 +59,21 @@ export function refusalOf(obstacles: readonly Obstacle[], wall: number): RelayEr
   const { state, reason, until } = block
   // The log gets the default text: the words of an adapter may contain those of a message.
   if (state === 'paused') {
-    return later(state, rest).with({ message: `this target is paused after repeated failures (${reason}): nothing was sent, try again later` })
+    return later(state, rest).with({ said: say('paused-because', { reason }) })
   }
-  const text = `${reason}: nothing was sent, try again later`
+  const text = clauses(reason, say('nothing-sent-try-later'))
   if (state === 'offline') return new RelayError('unsent', text)
   return later('unsent', until === null ? rest : until - wall, text, state === 'held' ? until : null)
 }
 
-/** Describes a deferral in plain English. */
-export function reasonOf({ kind, until }: Deferral, { policy }: Flow): string {
-  if (kind === 'scheduled') return 'it was ordered for later'
-  return kind === 'digest' ? 'it waits for the next digest' : `quiet hours until ${timeOfDay(until, policy?.quiet?.zone ?? 'UTC')}`
+/** Describes a deferral. */
+export function reasonOf({ kind, until }: Deferral, { policy }: Flow): Text {
+  if (kind === 'scheduled') return say('ordered-for-later')
+  return kind === 'digest' ? say('waits-for-digest') : say('quiet-hours-until', { time: timeOfDay(until, policy?.quiet?.zone ?? 'UTC') })
 }
 
 /** A refusal with `Retry-After`, for a state that lasts so many milliseconds. */
-function later(code: 'unsent' | 'paused', ms: number, text?: string, until: number | null = null): RelayError {
+function later(code: 'unsent' | 'paused', ms: number, text?: Text, until: number | null = null): RelayError {
   const seconds = Math.min(Math.max(Math.ceil(ms / 1000), 1), code === 'paused' ? Infinity : mostRetryAfter)
   return new RelayError(code, text, { headers: { 'retry-after': String(seconds) }, ...until !== null && { details: { held_until: new Date(until).toISOString() } } })
 }

@@ -353,7 +353,7 @@ export class Queues {
       // The file cannot be read or written.
       const error = RelayError.from(thrown)
       this.sift(queue, error)
-      if (!context.stop.aborted) logger.warn('%s', `${head.delivery.id} waits: ${error.logText}`)
+      if (!context.stop.aborted) logger.warn('%s', `${head.delivery.id} waits: ${error.logText.toString()}`)
       return [entry]
     }
   }

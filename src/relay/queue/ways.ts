@@ -4,6 +4,7 @@ import { writeAddress } from '../../message/target'
 import type { Clock } from '../clock'
 import { failRest, mayHaveArrived, outcomeOf, type Change, type Delivery, type Results } from '../delivery/delivery'
 import type { RouteState, WayEnd } from '../delivery/flow'
+import { say } from '../../texts/text'
 
 /** The present way of a route; `undefined` without a route. */
 export function currentWay(route: RouteState | undefined): Address | undefined {
@@ -56,7 +57,7 @@ export function tryWays<T>(delivery: Delivery, clock: Clock, apply: (change: Cha
 
 function endOf(way: Address, results: Results, at: number): WayEnd {
   const failed = results.find(result => result?.success === false)
-  const reason = failed?.success === false ? failed.error.message : 'nothing was sent'
+  const reason = failed?.success === false ? failed.error.said : say('nothing-sent')
   return { target: writeAddress(way), outcome: outcomeOf(failed), reason, at }
 }
 

@@ -9,6 +9,7 @@ import type { Finding } from '../options'
 import type { EndCall } from '../delivery/summary'
 import { arrived } from './arrived'
 import type { SendContext } from './context'
+import { say } from '../../texts/text'
 
 /** What an attempt sends. */
 export interface AttemptOptions {
@@ -189,7 +190,7 @@ export class Attempt {
     if (this.receipt) return
     if (!endCall) return failure ?? this.unready()
     failure ??= new SendError('unanswered')
-    endCall(failure.outcome, failure.wording ?? (failure.outcome === 'unanswered' ? 'no answer in time' : undefined))
+    endCall(failure.outcome, failure.wording ?? (failure.outcome === 'unanswered' ? say('no-answer-in-time') : undefined))
     if (failure.outcome === 'unanswered') this.isOpen = true
     this.isDoubtful = failure.outcome === 'refused' && failure.isRetryable
     return failure

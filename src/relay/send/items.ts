@@ -1,5 +1,5 @@
 import { RelayError } from '../../errors'
-import type { Language } from '../../lib/language'
+import type { Language } from '../../texts/language'
 import type { ParsedItem } from '../../message/model'
 import type { Account } from '../../platform/port'
 import type { Delivery } from '../delivery/delivery'

@@ -170,7 +170,7 @@ describe('the login of an account', () => {
     simulator.fault({ fault: { kind: 'logged-out' } })
     const send = account.message(group, [text('a')], 'x').send(() => undefined)
     const offline = new Promise<string | undefined>(resolve => {
-      port.onHealth(() => resolve(explain(account.health.cause, account.health.words)))
+      port.onHealth(() => resolve(explain(account.health.cause, account.health.words)?.toString()))
     })
     await assert.rejects(send, { outcome: 'unsent', causeId: 'logged-out' })
     assert.equal(account.health.state, 'online', 'the caller learns of its failure first')

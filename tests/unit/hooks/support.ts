@@ -7,7 +7,7 @@ import { object } from '../../../src/hooks/fields'
 import { tidy } from '../../../src/hooks/plain'
 import type { HookEvent, HookRequest, Reading, Source } from '../../../src/hooks/source'
 import { Templates } from '../../../src/hooks/templates'
-import type { Language } from '../../../src/lib/language'
+import type { Language } from '../../../src/texts/language'
 import { isObject, type JsonObject } from '../../../src/lib/shape'
 
 process.env.TZ = 'Asia/Shanghai'

@@ -4,6 +4,7 @@ import { RelayError } from '../../../src/errors'
 import { Metrics, type Sources } from '../../../src/metrics'
 import { createDelivery, end, type Delivery, type Results } from '../../../src/relay/delivery/delivery'
 import type { QueueState } from '../../../src/relay/queue/queue'
+import { words } from '../../../src/texts/text'
 
 const quiet: Sources = {
   bots: () => [], queues: () => [], capacity: 1000, backlog: () => undefined, refusals: () => new Map(),
@@ -86,10 +87,10 @@ test('how things stand is asked for each time, the outbox only where the relay i
   const queue = { bot: 'onebot:1', target: { kind: 'group', id: '1' } } as const
   const queues: QueueState[] = [
     { ...queue, queue: 'a', waiting: 3, state: 'busy', oldest: now - 60_000 },
-    { ...queue, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000, block: { state: 'paused', cause: 'paused', reason: '', until: now } },
+    { ...queue, queue: 'b', waiting: 5, state: 'paused', oldest: now - 5_000, block: { state: 'paused', cause: 'paused', reason: words(''), until: now } },
     { ...queue, queue: 'c', waiting: 0, state: 'paused' },
     {
-      ...queue, queue: 'd', waiting: 9, state: 'held', block: { state: 'held', cause: 'muted', reason: '', since: now, until: null },
+      ...queue, queue: 'd', waiting: 9, state: 'held', block: { state: 'held', cause: 'muted', reason: words(''), since: now, until: null },
       later: { count: 10, kinds: { scheduled: 4, quiet: 1, digest: 5 }, next: 1 },
     },
   ]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { causes } from '../../../src/message/causes'
+import { explain } from '../../../src/message/causes'
 import type { MessageRequest } from '../../../src/message/model'
 import { SendError } from '../../../src/platform/port'
 import type { Delivery } from '../../../src/relay/delivery/delivery'
@@ -121,7 +121,7 @@ describe('a delivery with several ways', () => {
     await core.run(2 * minute)
     await core.run(100, core.submit('a', { route }))
     const past = core.rows.flatMap(delivery => delivery.flow.route?.past ?? [])
-    assert.deepEqual(past.map(({ reason }) => reason), [`${causes['logged-out'].en}: nothing was sent, try again later`])
+    assert.deepEqual(past.map(({ reason }) => String(reason)), [`${String(explain('logged-out'))}: nothing was sent, try again later`])
   })
 
   test('that has arrived in part keeps no caller waiting behind it where the account is logged out', async () => {

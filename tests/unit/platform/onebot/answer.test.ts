@@ -35,7 +35,7 @@ describe('the answer of a OneBot implementation', () => {
 
   test('is a no with the retcode for async when the status says failed', () => {
     assert.throws(() => readReceipt({ status: 'failed', retcode: 1, data: null }), (error: unknown) => {
-      return error instanceof SendError && error.outcome === 'refused' && error.wording === 'retcode 1'
+      return error instanceof SendError && error.outcome === 'refused' && String(error.wording) === 'retcode 1'
     })
   })
 })

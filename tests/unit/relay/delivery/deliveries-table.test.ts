@@ -8,6 +8,7 @@ import { states } from '../../../../src/relay/delivery/delivery'
 import { fileStorage } from '../../../../src/relay/store/file-storage'
 import { temporaryFolder } from '../../../support/folder'
 import { deliveryOf, idsOf, plain, queued, stored, text } from './stored'
+import { clauses, say, words } from '../../../../src/texts/text'
 
 describe('the table of deliveries', () => {
   test('gives back whatever a delivery can hold, also after the file was opened again', async t => {
@@ -24,7 +25,7 @@ describe('the table of deliveries', () => {
       open: [{ indices: [0, 2], likeness: 'y', since: 1.5, settle: 30_000, calls: 2 }], key: 'k'.repeat(64), fingerprint: 'f'.repeat(64), door: 'hooks/告警',
       summary: {
         items: [{ type: 'text', msg: '🚀 \\ \' "\u2028\ud800' }, { type: 'file', name: '报告.pdf', size: 7 }, { type: 'invalid' }], waited: 0.5, platformTime: 12.25,
-        calls: [{ at: 0.5, took: 3.25, outcome: 'refused', reason: '禁言' }, { at: 4, took: 9, outcome: 'unanswered' }],
+        calls: [{ at: 0.5, took: 3.25, outcome: 'refused', reason: clauses(words('禁言'), say('no-bot-online')) }, { at: 4, took: 9, outcome: 'unanswered' }],
       },
     })
     const long: ParsedItem = { type: 'text', text: `${'长'.repeat(60_000)}\0` }

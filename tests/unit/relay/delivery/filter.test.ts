@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { states } from '../../../../src/relay/delivery/delivery'
 import { matches, type Filter } from '../../../../src/relay/delivery/filter'
 import { deliveryOf, idsOf, stored } from './stored'
+import { words } from '../../../../src/texts/text'
 
 const pick = <T>(values: readonly T[], index: number): T => values[index % values.length] ?? assert.fail()
 
@@ -16,7 +17,7 @@ test('a list and its count have what a filter asks for, the newest or the oldest
     bot: pick(['onebot:1', 'discord:2', ''], index >> 1),
     summary: {
       items: [{ type: 'text', msg: pick(['Straße 100%_"\\', 'build.*', '🚀\n告警'], index) }], waited: null, platformTime: 0,
-      calls: [{ at: 0, took: 0, outcome: 'refused', reason: 'refused: "msg":"n.*"' }],
+      calls: [{ at: 0, took: 0, outcome: 'refused', reason: words('refused: "msg":"n.*"') }],
     },
   }))
   save(all)

@@ -1,0 +1,3 @@
+/** Texts about keys, targets and settings. */
+export const access = {
+} as const

@@ -1,0 +1,3 @@
+/** Texts about the command relay. */
+export const cli = {
+} as const

@@ -1,0 +1,3 @@
+/** Texts about the sources of /hooks. */
+export const hooks = {
+} as const

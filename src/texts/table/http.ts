@@ -1,0 +1,4 @@
+/** Texts about requests and answers. */
+export const http = {
+  'with-flaw': ['{failure}; {flaw}', '{failure}；{flaw}'],
+} as const

@@ -1,0 +1,3 @@
+/** Texts about messages, targets and names. */
+export const message = {
+} as const
