@@ -8,6 +8,8 @@ export interface Parts {
   target: string
   /** The key, or the secret of a source that signs. */
   key: string
+  /** The filters and the language for the address of a hook, as a query; empty for none. */
+  query: string
   /** The words of the snippets, in the language of the page. */
   words: Texts['integrations']['words']
 }
@@ -37,10 +39,15 @@ export interface Source {
   signs?: true
   /** The header that names the event of a payload, and an example value. */
   event?: readonly [header: string, example: string]
+  /** What its address can select: events, results, and whether there are branches. */
+  filters?: { events?: readonly string[], status: readonly string[], hasBranch?: true }
   setup: (parts: Parts) => Setup
 }
 
-const hook = (name: string, { url, target }: Parts, query = ''): string => `${url}/hooks/${name}/${encodeURI(target)}${query}`
+const hook = (name: string, { url, target, query }: Parts, key = ''): string => {
+  const search = [key, query].filter(Boolean).join('&')
+  return `${url}/hooks/${name}/${encodeURI(target)}${search && `?${search}`}`
+}
 const sendTo = ({ url, target }: Parts): string => `${url}/send/${encodeURI(target)}`
 const bearer = '-H "Authorization: Bearer $RELAY_KEY"'
 /** The options with which a job repeats a request without sending the message twice. */
@@ -50,33 +57,42 @@ const retryingCurl = 'curl -sS --fail-with-body --max-time 120 --retry 5 --retry
 function robot(name: string, label: string, more: Partial<Source> = {}, parameter = 'key'): Source {
   return {
     name, label, group: 'robots', guide: 'robot', scope: 'hooks',
-    setup: parts => ({ fields: [['Webhook URL', hook(name, parts, `?${parameter}=${parts.key}`)]] }), ...more,
+    setup: parts => ({ fields: [['Webhook URL', hook(name, parts, `${parameter}=${parts.key}`)]] }), ...more,
   }
 }
+
+/** The filters of a code host. */
+const forge = (events: string, ...more: string[]) => (
+  { events: events.split(' '), status: ['success', 'failure', 'cancelled', 'started', ...more], hasBranch: true as const }
+)
+const alerts = { status: ['firing', 'resolved'] }
 
 const known: readonly Source[] = [
   {
     name: 'github', label: 'GitHub', group: 'code', guide: 'forge', scope: 'hooks', signs: true, event: ['x-github-event', 'push'],
+    filters: forge('push pull_request pull_request_review issues issue_comment pull_request_review_comment commit_comment discussion discussion_comment release workflow_run check_run status deployment_status package gollum repository dependabot_alert code_scanning_alert secret_scanning_alert', 'action_required'),
     setup: parts => ({ fields: [['Payload URL', hook('github', parts)], ['Content type', 'application/json'], ['Secret', parts.key]] }),
   },
   {
     name: 'gitlab', label: 'GitLab', group: 'code', guide: 'gitlab', scope: 'hooks',
+    filters: forge('push tag_push merge_request issue work_item note pipeline build deployment release feature_flag access_token vulnerability'),
     setup: parts => ({ fields: [['URL', hook('gitlab', parts)], ['Secret token', parts.key]] }),
   },
   {
     name: 'gitea', label: 'Gitea, Forgejo, Gogs', group: 'code', guide: 'forge', scope: 'hooks', signs: true, event: ['x-gitea-event', 'push'],
+    filters: forge('push create delete pull_request pull_request_approved pull_request_rejected pull_request_comment issues issue_comment release wiki repository package status workflow_run action_run_failure action_run_recover action_run_success'),
     setup: parts => ({ fields: [['Target URL', hook('gitea', parts)], ['POST Content Type', 'application/json'], ['Secret', parts.key]] }),
   },
   {
-    name: 'gitee', label: 'Gitee', group: 'code', guide: 'gitee', scope: 'hooks',
+    name: 'gitee', label: 'Gitee', group: 'code', guide: 'gitee', scope: 'hooks', filters: { ...forge('push tag_push merge_request issue note'), status: [] },
     setup: parts => ({ fields: [['URL', hook('gitee', parts)], ['WebHook 密码', parts.key]] }),
   },
   {
-    name: 'grafana', label: 'Grafana', group: 'monitoring', guide: 'grafana', scope: 'hooks',
+    name: 'grafana', label: 'Grafana', group: 'monitoring', guide: 'grafana', scope: 'hooks', filters: alerts,
     setup: parts => ({ fields: [['URL', hook('grafana', parts)], ['HTTP Method', 'POST'], ['Authorization Header Credentials', parts.key]] }),
   },
   {
-    name: 'alertmanager', label: 'Alertmanager', group: 'monitoring', guide: 'alertmanager', scope: 'hooks',
+    name: 'alertmanager', label: 'Alertmanager', group: 'monitoring', guide: 'alertmanager', scope: 'hooks', filters: alerts,
     setup: parts => ({ fields: [], snippet: `receivers:
   - name: chat
     webhook_configs:
@@ -87,7 +103,7 @@ const known: readonly Source[] = [
             credentials: ${JSON.stringify(parts.key)}` }),
   },
   {
-    name: 'uptime-kuma', label: 'Uptime Kuma', group: 'monitoring', guide: 'kuma', scope: 'hooks',
+    name: 'uptime-kuma', label: 'Uptime Kuma', group: 'monitoring', guide: 'kuma', scope: 'hooks', filters: { status: ['down', 'up', 'maintenance'] },
     setup: parts => ({
       fields: [
         ['Post URL', hook('uptime-kuma', parts)],
@@ -97,7 +113,7 @@ const known: readonly Source[] = [
     }),
   },
   // Sentry signs with a secret that it chooses itself. The key in the address takes precedence over the signature, and needs no setting.
-  robot('sentry', 'Sentry', { group: 'monitoring', guide: 'sentry', event: ['sentry-hook-resource', 'event_alert'] }),
+  robot('sentry', 'Sentry', { group: 'monitoring', guide: 'sentry', filters: { events: ['event_alert', 'error', 'issue', 'metric_alert'], ...alerts }, event: ['sentry-hook-resource', 'event_alert'] }),
   {
     name: 'curl', label: 'curl', group: 'scripts', guide: 'curl', scope: 'send',
     setup: parts => ({ fields: [], snippet: `curl -d "${parts.words.hello}" -H "Authorization: Bearer ${parts.key}" "${sendTo(parts)}"` }),

@@ -6,7 +6,9 @@ import { button, checkbox, Field, inputField, model, multiSelect, optionsOf, sel
 import { TargetPicker } from './target'
 
 /** A labelled list of people and rotas. */
-function pick(label: string, words: readonly string[], onChange: (words: string[]) => unknown, hint?: string, hasAll = true): VNode {
+export function pickPeople(
+  label: string, words: readonly string[], onChange: (words: string[]) => unknown, hint?: string, hasAll = true,
+): VNode {
   const known: Option[] = [
     ...(rotas.value ?? []).map(({ name }) => ({ value: name, label: name, hint: texts.value.rotas.list })),
     ...(people.value ?? []).map(({ name, called }) => ({ value: name, label: called || name, hint: name })),
@@ -25,7 +27,7 @@ export const MentionEditor = defineComponent({
   emits: ['update:modelValue'],
   setup: (props, { emit }) => () => {
     const { ack: t, incidents } = texts.value
-    return levels.map(level => pick(t.mention(incidents.severities[level]), props.modelValue[level], words => {
+    return levels.map(level => pickPeople(t.mention(incidents.severities[level]), props.modelValue[level], words => {
       emit('update:modelValue', { ...props.modelValue, [level]: words })
     }))
   },
@@ -48,7 +50,7 @@ export const AckEditor = defineComponent({
           {selectField(t.from, model<string>(from, value => {
             change({ from: levels.find(level => level === value) ?? from })
           }), optionsOf(incidents.severities))}
-          {pick(t.who, who, words => change({ who: words }), t.whoHint, false)}
+          {pickPeople(t.who, who, words => change({ who: words }), t.whoHint, false)}
           {inputField(t.remind, model(remind, value => change({ remind: value })), { hint: t.remindHint })}
           <fieldset>
             <legend>{t.steps}</legend>
@@ -58,7 +60,7 @@ export const AckEditor = defineComponent({
                   <h3>{t.step(at + 1)}</h3>
                   <div class="relay-pair">
                     {inputField(t.after, model(after, value => changeStep(at, { after: value })), { hint: texts.value.beats.spanHint })}
-                    {pick(t.call, mention, words => changeStep(at, { mention: words }))}
+                    {pickPeople(t.call, mention, words => changeStep(at, { mention: words }))}
                   </div>
                   <TargetPicker
                     modelValue={to === '' ? [] : [to]}

@@ -1,6 +1,7 @@
 import type { VNode, VNodeChild } from 'vue'
 import type { Delivery } from '../api'
 import { textOf } from '../fields'
+import { sourcesOf, type Source } from '../sources'
 import { texts, wordFor } from '../texts'
 
 /** An important message, which a screen reader announces. */
@@ -40,6 +41,19 @@ export function isPartlySent({ state, results }: Pick<Delivery, 'state' | 'resul
 export function callerOf({ key, door }: Pick<Delivery, 'key' | 'door'>): string {
   // The relay itself sends alerts, digests and replies to commands.
   return key || (['alert', 'digest', 'commands'].includes(door) ? '–' : texts.value.deliveries.master)
+}
+
+/** The name of a source, in the language of the page. */
+export function labelOf({ name, label, guide }: Source): string {
+  const t = texts.value.integrations
+  return guide === 'own' ? t.own(name) : wordFor({ [name]: label, ...t.labels }, name)
+}
+
+/** The name of the source of a delivery, in the language of the page. */
+export function labelOfDoor(door: string): string {
+  const name = door.replace('hooks/', '')
+  const source = sourcesOf([]).find(each => each.name === name)
+  return name === door ? wordFor(texts.value.deliveries.doors, door) : source ? labelOf(source) : name
 }
 
 /** Why a delivery did not arrive, if known: the reason of its first failed item, or of its last attempt. */

@@ -5,7 +5,7 @@ import { numberOf, textOf, textsOf, type Fields } from '../fields'
 import { usePolling } from '../poll'
 import { about } from '../state'
 import { describeHold, explain, texts, wordFor, writeDuration, writeMoment } from '../texts'
-import { fact, isPartlySent, notice, outcomeMark, callerOf, stateMark } from './basics'
+import { fact, isPartlySent, labelOfDoor, notice, outcomeMark, callerOf, stateMark } from './basics'
 import { button, closeButton, confirm, Drawer, say, type Question } from './elements'
 import { CopyButton } from './copy'
 import { describeItem } from './items'
@@ -147,7 +147,7 @@ function viewFacts({ id, bot, door, key, createdAt, updatedAt, expiresAt, sendAt
       {sendAt && fact(t.sendAt, writeMoment(sendAt))}
       {expiresAt && fact(t.expires, writeMoment(expiresAt))}
       {fact(t.bot, bot || '–')}
-      {door && fact(deliveries.door, door)}
+      {door && fact(deliveries.door, labelOfDoor(door))}
       {fact(deliveries.key, callerOf({ door, key }))}
       {waitedMs !== undefined && fact(t.waited, writeDuration(waitedMs))}
       {thread && fact(t.thread, wordFor(t.deeds, thread))}

@@ -4,6 +4,7 @@ import { loadContacts, nameAnywhere, nameOf, type Contact } from '../contacts'
 import { wordsOf } from '../fields'
 import { targets as known } from '../inventory'
 import { texts } from '../texts'
+import { notice } from './basics'
 import { Field, multiSelect, select, type Labelled, type Option } from './elements'
 
 /** How many options are shown at once: a bot may know thousands of people. */
@@ -38,6 +39,10 @@ export const TargetPicker = defineComponent({
       ...props.chatsOnly ? [] : (known.value ?? []).map(target => ({ value: target.name, label: target.name, hint: placesOf(target).join(', ') })),
       ...contacts.value.map(({ target, name }) => ({ value: target, label: name || target, ...name && { hint: target } })),
     ]
+    /** The chosen groups that no bot is in, as far as the bots list theirs. */
+    const strangers = (): string[] => props.modelValue.filter(each => (
+      contacts.value.length > 0 && /^group:[^*]+$/.test(each) && nameAnywhere(each) === '' && contacts.value.every(({ target }) => target !== each)
+    ))
     /** Resolves typed text: to an option by its full name, or else to the address itself. */
     const resolve = (text: string): string[] => wordsOf(text).map(word => {
       const named = all().filter(({ value, label }) => value === word || label === word)
@@ -83,9 +88,12 @@ export const TargetPicker = defineComponent({
     return () => (
       <div ref={box}>
         <Field label={props.label} hint={isListed.value ? props.hint : texts.value.send.noContacts} problem={props.problem}>
-          {(labelled: Labelled) => props.multiple
-            ? multiSelect(props.modelValue, offered(), change, { ...labelled, ...more })
-            : select(props.modelValue.join(', '), offered(), value => change([value]), { ...labelled, ...more })}
+          {(labelled: Labelled) => [
+            props.multiple
+              ? multiSelect(props.modelValue, offered(), change, { ...labelled, ...more })
+              : select(props.modelValue.join(', '), offered(), value => change([value]), { ...labelled, ...more }),
+            strangers().length > 0 && notice('doubt', texts.value.send.notIn(texts.value.common.list(strangers()))),
+          ]}
         </Field>
       </div>
     )

@@ -3,7 +3,7 @@ import { call, loadDeliveries, pageName, readPage, type Delivery, type Page, typ
 import { knownChats } from '../contacts'
 import { isFields, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
-import { callerOf, notice, stateMark, stateWord } from '../parts/basics'
+import { callerOf, isPartlySent, labelOfDoor, notice, reasonOf, stateMark, stateWord } from '../parts/basics'
 import { bind, button, checkbox, confirm, input, model, optionsOf, plain, say, select, type Model, type Option } from '../parts/elements'
 import { summarize } from '../parts/items'
 import { RecordPane, retryable } from '../parts/record'
@@ -11,10 +11,9 @@ import { describeTarget, viewTarget } from '../parts/target'
 import { ago } from '../parts/time'
 import { usePolling } from '../poll'
 import { about, goTo, place, replacePlace } from '../state'
-import { fromLocal, texts, toLocal, translate, writeNumber } from '../texts'
+import { explain, explainHold, fromLocal, texts, toLocal, translate, writeMoment, writeNumber } from '../texts'
+import { capital } from '../texts/reasons'
 
-/** The height of a row in pixels, as in style.css. */
-const rowHeight = 44
 /** How many extra rows are rendered above and below the visible ones. */
 const margin = 20
 /** The most rows in the document. */
@@ -26,10 +25,10 @@ const mostRows = 1_000
 /** Sorts after every ID. */
 const lastId = 'g'
 /** The width at which a record opens beside the list instead of over it. */
-const wide = window.matchMedia('(min-width: 1100px)')
+const isWindowWide = (): boolean => window.innerWidth >= 1100
 
-/** The filter chips, with the states that each stands for. `queued` includes scheduled deliveries. */
-const chips = [['queued', 'sending'], ['scheduled'], ['sent'], ['failed'], ['unanswered'], ['expired']] as const
+/** The filter chips, with the states that each stands for. */
+const chips = [['waiting', 'sending'], ['scheduled'], ['sent'], ['failed'], ['unanswered'], ['expired']] as const
 
 const hour = 3_600_000
 const ranges: Readonly<Partial<Record<string, number>>> = { '1h': hour, '24h': 24 * hour, '7d': 168 * hour, '30d': 720 * hour }
@@ -47,7 +46,9 @@ export const DeliveriesTab = defineComponent({
     const chosen = shallowRef<ReadonlySet<string>>(new Set())
     const problem = shallowRef('')
     const isBusy = shallowRef(false)
-    const isWide = shallowRef(wide.matches)
+    const isWide = shallowRef(isWindowWide())
+    /** In pixels, as in deliveries.css: in a narrow list, a row has two lines. */
+    const rowHeight = shallowRef(34)
     const areFiltersOpen = shallowRef(false)
     const top = ref(0)
     const viewport = ref<HTMLDivElement>()
@@ -62,11 +63,12 @@ export const DeliveriesTab = defineComponent({
     const shown = computed(() => JSON.stringify(filters.value))
     /** Identifies the filters of the counts, which do not depend on the chosen states. */
     const countable = computed(() => JSON.stringify({ ...filters.value, state: undefined }))
-    const measure = (): void => {
-      isWide.value = wide.matches
-    }
-    onMounted(() => wide.addEventListener('change', measure))
-    onBeforeUnmount(() => wide.removeEventListener('change', measure))
+    const observer = new ResizeObserver(([box]) => {
+      isWide.value = isWindowWide()
+      rowHeight.value = box && box.contentRect.width <= 720 ? 44 : 34
+    })
+    onMounted(() => viewport.value && observer.observe(viewport.value))
+    onBeforeUnmount(() => observer.disconnect())
 
     /** The first row in the document. */
     const first = computed(() => Math.max(0, Math.min(top.value, rows.value.length) - margin))
@@ -112,8 +114,8 @@ export const DeliveriesTab = defineComponent({
     const keepPosition = (seen: Delivery | undefined): void => {
       const { value: box } = viewport
       const at = rows.value.findIndex(({ id }) => id === seen?.id)
-      const distance = (at - top.value) * rowHeight
-      if (box && box.scrollTop > rowHeight && at >= 0 && distance !== 0) void nextTick(() => box.scrollBy(0, distance))
+      const distance = (at - top.value) * rowHeight.value
+      if (box && box.scrollTop > rowHeight.value && at >= 0 && distance !== 0) void nextTick(() => box.scrollBy(0, distance))
     }
     const loadMore = async (): Promise<void> => {
       if (isLoading || next.value === undefined) return
@@ -133,7 +135,9 @@ export const DeliveriesTab = defineComponent({
       const asked = parametersOf({ ...filters.value, state: '' })
       const reply = await call('GET', '/deliveries/counts', { query: { ...asked, hours: '1' } })
       if (counted.for !== key) return
-      counts.value = reply.isRight && isFields(reply.data.states) ? reply.data.states : undefined
+      const { states } = reply.data
+      const waiting = isFields(states) ? numberOf(states.queued) - numberOf(states.scheduled) : 0
+      counts.value = reply.isRight && isFields(states) ? { ...states, waiting } : undefined
       const at = performance.now()
       counted = { for: key, at, took: at - begun }
     }
@@ -166,8 +170,8 @@ export const DeliveriesTab = defineComponent({
     const scroll = (): void => {
       const { value: box } = viewport
       if (!box) return
-      top.value = Math.floor(box.scrollTop / rowHeight)
-      if (box.scrollTop + box.clientHeight > box.scrollHeight - margin * rowHeight) void loadMore()
+      top.value = Math.floor(box.scrollTop / rowHeight.value)
+      if (box.scrollTop + box.clientHeight > box.scrollHeight - margin * rowHeight.value) void loadMore()
     }
     const open = (id: string): void => goTo('deliveries', id, place.value.query)
     const close = (): void => {
@@ -239,12 +243,12 @@ export const DeliveriesTab = defineComponent({
               <table aria-rowcount={next.value === undefined ? rows.value.length + 1 : -1}>
                 {viewHead(rows.value, chosen.value, chooseAll)}
                 <tbody>
-                  {spacer(first.value)}
+                  {spacer(first.value * rowHeight.value)}
                   {visible.map((delivery, at) => {
                     const { id } = delivery
                     return viewRow(delivery, first.value + at, place.value.id === id, chosen.value.has(id), open, choose)
                   })}
-                  {spacer(rows.value.length - first.value - visible.length)}
+                  {spacer((rows.value.length - first.value - visible.length) * rowHeight.value)}
                 </tbody>
               </table>
               <p class="relay-empty" role="status">{problem.value ? '' : describeEmpty(isLoaded.value, rows.value.length, filters.value)}</p>
@@ -311,8 +315,8 @@ function describeEmpty(isLoaded: boolean, count: number, filters: Filters): stri
   return Object.keys(filters).length > 0 ? t.deliveries.empty : t.deliveries.none
 }
 
-function spacer(rows: number): VNode | undefined {
-  return rows > 0 ? <tr aria-hidden="true"><td class="spacer" style={{ height: `${rows * rowHeight}px` }} /></tr> : undefined
+function spacer(height: number): VNode | undefined {
+  return height > 0 ? <tr aria-hidden="true"><td class="spacer" style={{ height: `${height}px` }} /></tr> : undefined
 }
 
 function viewHead(rows: readonly Delivery[], chosen: ReadonlySet<string>, chooseAll: (areChosen: boolean) => void): VNode {
@@ -337,6 +341,14 @@ function viewHead(rows: readonly Delivery[], chosen: ReadonlySet<string>, choose
   )
 }
 
+/** Why a delivery has not arrived yet, or not at all; empty if it has. */
+function whyOf(delivery: Delivery): string {
+  const { state, hold, sendAt } = delivery
+  if (hold) return capital(explainHold(hold))
+  if (sendAt !== '') return writeMoment(sendAt)
+  return state === 'sent' && !isPartlySent(delivery) ? '' : explain(reasonOf(delivery)).cause
+}
+
 function viewRow(
   delivery: Delivery, index: number, isOpen: boolean, isChosen: boolean,
   open: (id: string) => void, choose: (id: string, isChosen: boolean) => void,
@@ -344,6 +356,8 @@ function viewRow(
   const t = texts.value.deliveries
   const { id, target, bot, door, state, createdAt, items } = delivery
   const what = summarize(items)
+  const why = whyOf(delivery)
+  const source = labelOfDoor(door)
   const caller = callerOf(delivery)
   const name = describeTarget(target, bot)
   const word = stateWord(delivery)
@@ -359,10 +373,15 @@ function viewRow(
       </td>
       <td title={name}>
         {viewTarget(target, bot)}
-        <div class="relay-narrow">{what}</div>
+        <div class="relay-narrow">{why || what}</div>
       </td>
-      <td class="relay-wide" title={what}>{what}</td>
-      <td class="relay-wide" title={door}>{door}</td>
+      <td class="relay-wide" title={texts.value.common.list([what, why].filter(Boolean))}>
+        <span class="relay-content">
+          <span class="relay-line">{what}</span>
+          {why && <span class={['relay-line', retryable.has(state) ? 'relay-problem' : 'relay-hint']}>{why}</span>}
+        </span>
+      </td>
+      <td class="relay-wide" title={door}>{source}</td>
       <td class="relay-wide" title={caller}>{caller}</td>
       <td class="relay-wide">{ago(createdAt)}</td>
     </tr>
@@ -380,7 +399,9 @@ function viewFilters(filters: Filters, set: (changes: Filters) => void, rows: re
       ...knownChats().map(({ target: value, name }) => ({ value, label: name || value, ...name && { hint: value } })),
       ...rows.map(each => plain(each.target)),
     ],
-    door: [...rows.map(each => each.door), 'webhook', 'send', 'onebot', ...(about.value?.sources ?? []).map(source => `hooks/${source}`)].map(plain),
+    door: [...rows.map(each => each.door), 'webhook', 'send', 'onebot', ...(about.value?.sources ?? []).map(source => `hooks/${source}`)].map(value => (
+      { value, label: labelOfDoor(value) }
+    )),
     key: [...(keys.value ?? []).map(({ name }) => name), ...rows.map(each => each.key), pageName].map(plain),
   }
   const pick = (name: 'target' | 'door' | 'key', value: string, placeholder: string): VNode => {
@@ -466,7 +487,8 @@ function viewChips(state = '', counts: Fields | undefined, onChange: (state: str
       {chips.map(states => {
         const isOn = states.every(each => chosen.includes(each))
         const others = chosen.filter(each => !states.some(own => own === each))
-        return chip(states[0] === 'queued' ? t.deliveries.waiting : t.states[states[0]], states[0], isOn, numberFor(states), (isOn ? others : [...others, ...states]).join(','))
+        const mark = states[0] === 'waiting' ? 'queued' : states[0]
+        return chip(t.states[mark], mark, isOn, numberFor(states), (isOn ? others : [...others, ...states]).join(','))
       })}
     </div>
   )

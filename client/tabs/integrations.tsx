@@ -1,19 +1,22 @@
 import { computed, defineComponent, onMounted, reactive, shallowRef, watch, type PropType, type VNode } from 'vue'
 import { makeKey, type FreshKey, type Key } from '../admin'
 import { call } from '../api'
-import { listOf, textOf } from '../fields'
+import { listOf, textOf, wordsOf } from '../fields'
 import { freeKeyName, keys, knownKeys, refreshInventory, targets } from '../inventory'
+import { logos } from '../logos'
 import { Arrival } from '../parts/arrival'
-import { notice, section } from '../parts/basics'
+import { labelOf, notice, section } from '../parts/basics'
 import { CopyBlock } from '../parts/copy'
-import { bind, button, FormDialog, inputField, selectField, submitting } from '../parts/elements'
+import {
+  bind, button, Field, FormDialog, inputField, multiSelect, optionsOf, say, selectField, submitting, type Labelled,
+} from '../parts/elements'
 import { describeChat, TargetPicker } from '../parts/target'
 import { TargetDialog } from '../parts/target-dialog'
 import { useTask, viewProblem } from '../parts/task'
 import { TemplateEditor } from '../parts/template-editor'
 import { groups, ownSource, sourcesOf, type Source } from '../sources'
 import { about, goTo, place } from '../state'
-import { texts, wordFor } from '../texts'
+import { languageNames, texts, wordFor } from '../texts'
 
 /** Connects another system: a gallery of all known ones, or the steps for one of them. */
 export const IntegrationsTab = defineComponent({
@@ -29,14 +32,16 @@ export const IntegrationsTab = defineComponent({
   },
 })
 
-/** The name of a source, in the language of the page. */
-function labelOf({ name, label, guide }: Source): string {
-  const t = texts.value.integrations
-  const labels: Partial<Record<string, string>> = t.labels
-  return guide === 'own' ? t.own(name) : labels[name] ?? label
+/** The mark of a source: its logo, two letters, or one Chinese character. */
+function viewMark(label: string, group: string, name = ''): VNode {
+  const logo = logos[name] ?? logos[name.replace('-ci', '')]
+  return (
+    <span class={['relay-initial', group]} aria-hidden="true">
+      {logo ? <svg viewBox="0 0 24 24"><path d={logo} /></svg> : initialsOf(label)}
+    </span>
+  )
 }
 
-/** The mark of a source: two letters, or one Chinese character. */
 function initialsOf(label: string): string {
   const [word = ''] = label.split(/[ ,]/)
   const capitals = word.replace(/[^A-Z]/g, '')
@@ -71,19 +76,19 @@ const Gallery = defineComponent({
                   <div class="relay-tiles">
                     {props.sources.filter(source => source.group === group).map(source => (
                       <a class="relay-tile" href={`#integrations/${source.name}`}>
-                        <span class={['relay-initial', group]} aria-hidden="true">{initialsOf(labelOf(source))}</span>
+                        {viewMark(labelOf(source), group, source.name)}
                         {labelOf(source)}
                       </a>
                     ))}
                     {group === 'other' && posted.value.map(name => (
                       <a class="relay-tile" href={`#integrations/${name}`}>
-                        <span class={['relay-initial', group]} aria-hidden="true">{initialsOf(name)}</span>
+                        {viewMark(name, group)}
                         {t.posted(name)}
                       </a>
                     ))}
                     {group === 'other' && (
                       <button type="button" class="relay-tile" aria-haspopup="dialog" onClick={toggle}>
-                        <span class={['relay-initial', group]} aria-hidden="true">+</span>
+                        {viewMark('+', group)}
                         {t.newSource}
                       </button>
                     )}
@@ -130,13 +135,16 @@ interface Draft {
   key: string
   /** The names of the keys that were created here, by their targets. */
   made: Map<string, string>
+  filters: { events: string[], status: string[], branch: string, lang: string }
 }
 
 /** By the name of the source. Drafts outlive the tab, because the relay never shows a key again. */
 const drafts = new Map<string, Draft>()
 
 function draftOf({ name }: Source): Draft {
-  const draft = drafts.get(name) ?? reactive<Draft>({ targets: [], key: '', made: new Map() })
+  const draft = drafts.get(name) ?? reactive<Draft>({
+    targets: [], key: '', made: new Map(), filters: { events: [], status: [], branch: '', lang: '' },
+  })
   drafts.set(name, draft)
   return draft
 }
@@ -221,7 +229,9 @@ const Integration = defineComponent({
       const guide = (): VNode => (
         <div>
           {about.value?.isPublic === false && notice('info', t.private)}
-          {viewGuide(source, target.value, known ?? (source.signs ? '<secret>' : '<key>'))}
+          {source.scope === 'hooks' && source.guide !== 'apprise' && viewFilters(source, chosen.filters)}
+          {viewGuide(source, target.value, known ?? (source.signs ? '<secret>' : '<key>'), queryOf(chosen.filters))}
+          <p>{button(t.test, () => sendTest(source, chosen.targets), { describes: t.testHint })}</p>
         </div>
       )
       return section(step(3, t.setup(labelOf(source))), isReady ? guide() : <p>{t.setupWaits}</p>)
@@ -307,10 +317,45 @@ const KeyMaker = defineComponent({
   },
 })
 
-function viewGuide(source: Source, target: string, key: string): VNode {
+/** Sends a message to the targets, whatever the source. */
+async function sendTest(source: Source, to: readonly string[]): Promise<void> {
+  const { send, common, integrations: t } = texts.value
+  const { isRight, msg, data } = await call('POST', '/webhook', { body: JSON.stringify({ to, msg: t.testText(labelOf(source)) }) })
+  const target = common.list(to.map(describeChat))
+  if (!isRight) say('bad', common.failed(msg))
+  else say(data.state === undefined ? 'good' : 'info', data.state === undefined ? send.sent(target) : send.accepted(target))
+}
+
+/** The query of an address with these filters. */
+function queryOf({ events, status, branch, lang }: Draft['filters']): string {
+  const all = { events, status, branch: wordsOf(branch), lang: [lang].filter(Boolean) }
+  return Object.entries(all).filter(([, words]) => words.length > 0).map(([name, words]) => `${name}=${words.map(encodeURIComponent).join(',').replaceAll('%2F', '/')}`).join('&')
+}
+
+/** What the address selects, and in which language its messages are. */
+function viewFilters({ filters }: Source, chosen: Draft['filters']): VNode {
+  const t = texts.value.integrations
+  const pick = (name: 'events' | 'status', words: readonly string[] = []): VNode | false => words.length > 0 && (
+    <Field label={t[name]}>
+      {(labelled: Labelled) => multiSelect(chosen[name], words.map(value => ({ value, label: wordFor(t.results, value) })), next => {
+        chosen[name] = next
+      }, { ...labelled, placeholder: texts.value.common.all })}
+    </Field>
+  )
+  return (
+    <div class="relay-pair">
+      {pick('events', filters?.events)}
+      {pick('status', filters?.status)}
+      {filters?.hasBranch && inputField(t.branch, bind(chosen, 'branch'), { placeholder: 'main, release/*' })}
+      {selectField(texts.value.language, bind(chosen, 'lang'), [{ value: '', label: texts.value.targets.defaultLang }, ...optionsOf(languageNames)])}
+    </div>
+  )
+}
+
+function viewGuide(source: Source, target: string, key: string, query: string): VNode {
   const t = texts.value.integrations
   const { open, finish } = t.guides[source.guide]
-  const { fields, snippet } = source.setup({ url: about.value?.url ?? '', target, key, words: t.words })
+  const { fields, snippet } = source.setup({ url: about.value?.url ?? '', target, key, query, words: t.words })
   return (
     <div>
       <p>{open}</p>

@@ -5,7 +5,7 @@ import { loadBeats, loadIncidents, unresolved, type Beat, type Incident } from '
 import { fieldsOf, listOf, numberOf, textOf, type Fields } from '../fields'
 import { keys, targets } from '../inventory'
 import { describeQuietCall, readQuietCalls, type QuietCall } from '../parts/arrival'
-import { notice, reasonOf, section, stateMark } from '../parts/basics'
+import { labelOfDoor, notice, reasonOf, section, stateMark } from '../parts/basics'
 import { readDay, readHour, totalOf, TrafficChart, type Bar, type Counts } from '../parts/chart'
 import { bind, button, choice, confirm, say } from '../parts/elements'
 import { describeOwner, severityMark } from '../parts/incident'
@@ -13,7 +13,6 @@ import { summarize } from '../parts/items'
 import { describeTarget, viewTarget } from '../parts/target'
 import { ago, Countdown } from '../parts/time'
 import { usePolling } from '../poll'
-import { sourcesOf } from '../sources'
 import { goTo, type Place } from '../state'
 import { describeHold, explain, explainHold, texts, translate, wordFor, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
 import { capital } from '../texts/reasons'
@@ -201,7 +200,7 @@ function viewNumbers(hours: Bar[] | undefined, { waiting, reply }: Now): VNode {
   const t = texts.value.overview
   const [before, last] = hours ? [sumOf(hours.slice(0, -day)), sumOf(hours.slice(-day))] : []
   const stat = (name: string, value: string, more: VNodeChild, state?: string, tone = ''): VNode => {
-    const query: Place['query'] = { ...state !== undefined && { state }, ...state !== 'queued,sending' && { range: '24h' } }
+    const query: Place['query'] = { ...state !== undefined && { state }, ...state !== 'waiting,sending' && { range: '24h' } }
     return (
       <a class={['relay-stat', tone]} href={`#deliveries?${new URLSearchParams(query).toString()}`}>
         <span class="relay-stat-name">{name}</span>
@@ -219,7 +218,7 @@ function viewNumbers(hours: Bar[] | undefined, { waiting, reply }: Now): VNode {
       {stat(t.sent, number(last?.sent), earlier(before?.sent), 'sent')}
       {stat(t.failed, number(last?.failed), earlier(before?.failed), 'failed,expired', last && last.failed > 0 ? 'bad' : '')}
       {stat(t.unanswered, number(last?.unanswered), earlier(before?.unanswered), 'unanswered', last && last.unanswered > 0 ? 'doubt' : '')}
-      {stat(t.waiting, number(waiting), describeWaiting(waiting, reply.data.outbox), 'queued,sending')}
+      {stat(t.waiting, number(waiting), describeWaiting(waiting, reply.data.outbox), 'waiting,sending')}
     </div>
   )
 }
@@ -238,7 +237,7 @@ function shareOf(counts: Counts): number | undefined {
 function writeShare(counts: Counts): string {
   const share = shareOf(counts)
   // Rounded down, so that only a full share shows 100 %.
-  return share === undefined ? '–' : `${writeNumber(Math.floor(share * 10) / 10, 1)} %`
+  return share === undefined ? '–' : writeNumber(Math.floor(share * 10) / 1000, 1, 'percent')
 }
 
 function describeChange(last: Counts, before: Counts): string {
@@ -336,7 +335,7 @@ function viewClosed({ closed, accounts }: Now, resume: (queue: ClosedQueue) => u
             <div class="relay-row">
               {waiting > 0 && <span class="relay-hint">{t.waitingHere(waiting)}</span>}
               {button(t.resume, () => resume(queue), { describes: pair(t.resume, name) })}
-              {waiting > 0 && button(t.drop, () => drop(queue), { describes: pair(t.drop, name) })}
+              {waiting > 0 && button(t.drop, () => drop(queue), { kind: 'danger', describes: pair(t.drop, name) })}
             </div>
           </li>
         )
@@ -403,7 +402,7 @@ function viewQuiet(calls: readonly QuietCall[]): VNode {
         return (
           <li key={name}>
             <a href={`#integrations/${encodeURIComponent(name)}`}>
-              <strong>{sourcesOf([]).find(each => each.name === name)?.label ?? name}</strong>
+              <strong>{labelOfDoor(call.door)}</strong>
             </a>
             <span class={['relay-grow', call.isRefused ? 'relay-state failed' : '']}>{describeQuietCall(call)}</span>
             <span class="relay-hint">{ago(call.at)}</span>

@@ -7,13 +7,14 @@ import { curlWithFiles } from '../curl'
 import { listOf, numberOf, textOf, textsOf, type Fields } from '../fields'
 import { refreshInventory } from '../inventory'
 import { notice, section } from '../parts/basics'
-import { bind, button, inputField, plain, selectField, submitting } from '../parts/elements'
+import { pickPeople } from '../parts/ack'
+import { bind, button, checkbox, inputField, model, plain, selectField, submitting } from '../parts/elements'
 import { CopyButton } from '../parts/copy'
 import { viewPreview } from '../parts/preview'
 import { describeChat, TargetPicker } from '../parts/target'
 import { freshWord } from '../random'
 import { about, goTo } from '../state'
-import { describeHold, texts, translate, wordFor } from '../texts'
+import { describeHold, fromLocal, texts, toLocal, translate, wordFor } from '../texts'
 
 /** A file to send. */
 interface Attachment {
@@ -35,7 +36,10 @@ interface Outcome {
 const draftName = 'message-relay.draft'
 const draft = parsePayload(sessionStorage.getItem(draftName) ?? '')
 /** The draft outlives the tab, so that the user can look something up on another. */
-const order = reactive<Order>({ bot: textOf(draft?.bot), targets: textsOf(draft?.targets), text: textOf(draft?.text) })
+const order = reactive<Order>({
+  bot: textOf(draft?.bot), targets: textsOf(draft?.targets), text: textOf(draft?.text), isUrgent: draft?.isUrgent === true,
+  sendAt: textOf(draft?.sendAt), thread: textOf(draft?.thread), mention: textsOf(draft?.mention),
+})
 watch(order, () => sessionStorage.setItem(draftName, JSON.stringify(order)))
 const attachments = shallowRef<Attachment[]>([])
 const preview = shallowRef<Reply>()
@@ -82,7 +86,7 @@ export const SendTab = defineComponent({
       if (isSame && reply.isRight && entriesOf(reply).flatMap(failuresOf).length === 0) clear()
     }
     const clear = (): void => {
-      order.text = ''
+      Object.assign(order, { text: '', isUrgent: false, sendAt: '', thread: '', mention: [] })
       attachments.value = []
       sending = { key: '', body: '' }
     }
@@ -128,6 +132,7 @@ export const SendTab = defineComponent({
                   </ul>
                 )}
               </div>
+              {viewMore()}
               {problem.value && notice('bad', problem.value)}
               {outcome.value && viewOutcome(outcome.value)}
               <div class="relay-row">
@@ -143,6 +148,27 @@ export const SendTab = defineComponent({
     }
   },
 })
+
+/** What most messages lack. */
+function viewMore(): VNode {
+  const t = texts.value.send
+  const { isUrgent, sendAt, thread, mention } = order
+  return (
+    <details open={isUrgent || `${sendAt}${thread}` !== '' || mention.length > 0}>
+      <summary>{t.more}</summary>
+      <div class="relay-field">{checkbox(t.urgent, bind(order, 'isUrgent'))}</div>
+      <div class="relay-pair">
+        {inputField(t.sendAt, model(toLocal(sendAt), value => {
+          order.sendAt = fromLocal(value)
+        }), { type: 'datetime-local', hint: t.sendAtHint })}
+        {inputField(t.thread, bind(order, 'thread'), { hint: t.threadHint })}
+        {pickPeople(t.mention, mention, words => {
+          order.mention = [...words]
+        }, t.mentionHint)}
+      </div>
+    </details>
+  )
+}
 
 /** What is missing before sending; empty if nothing is. */
 function missingPart({ targets, text }: Order, attachments: readonly Attachment[]): string {
@@ -169,6 +195,11 @@ interface Order {
   bot: string
   targets: string[]
   text: string
+  isUrgent: boolean
+  /** Empty for now. */
+  sendAt: string
+  thread: string
+  mention: string[]
 }
 
 function curlFor(order: Order, attachments: Attachment[]): string {
@@ -177,12 +208,14 @@ function curlFor(order: Order, attachments: Attachment[]): string {
 }
 
 /** The body for `/webhook`. */
-function bodyOf({ bot, targets, text }: Order, attachments: Attachment[]): object {
+function bodyOf({ bot, targets, text, isUrgent, sendAt, thread, mention }: Order, attachments: Attachment[]): object {
   const [platform, selfId] = [bot.slice(0, bot.indexOf(':')), bot.slice(bot.indexOf(':') + 1)]
   const words = text.trim() === '' ? [] : [{ type: 'text', msg: text }]
   const files = attachments.map(({ file, id }) => ({ type: kindOf(file.type), url: id }))
   return {
     to: targets.length === 1 ? targets[0] : targets, ...bot && { platform, self_id: selfId },
+    ...isUrgent && { urgent: true }, ...sendAt && { send_at: sendAt },
+    ...thread.trim() && { thread: thread.trim() }, ...mention.length > 0 && { mention },
     ...files.length === 0 ? { msg: text } : { messages: [...words, ...files] },
   }
 }

@@ -86,9 +86,9 @@ export function fromLocal(value: string): string {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
-/** A number with the separators of the language. */
-export function writeNumber(value: number, digits = 0): string {
-  return new Intl.NumberFormat(locale.value, { maximumFractionDigits: digits }).format(value)
+/** A number with the separators of the language. A share of one is written in percent. */
+export function writeNumber(value: number, digits = 0, style: 'decimal' | 'percent' = 'decimal'): string {
+  return new Intl.NumberFormat(locale.value, { style, maximumFractionDigits: digits }).format(value)
 }
 
 /** A reason: the cause, in the language of the page if it is known, and the platform's own words. */

@@ -19,6 +19,12 @@ export const english = {
     setupWaits: 'Choose a target and a key: the finished address appears here.',
     private: 'This address only works on this machine. For callers elsewhere, set selfUrl (WEBHOOK_SELF_URL) to an address that they can reach, in this plugin or in Koishi\'s server plugin.',
     snippet: 'Paste this',
+    events: 'Only these events', status: 'Only these results', branch: 'Only these branches',
+    results: {
+      success: 'Success', failure: 'Failure', cancelled: 'Cancelled', started: 'Started', action_required: 'Action required', firing: 'Firing',
+      resolved: 'Resolved', down: 'Down', up: 'Up', maintenance: 'Maintenance',
+    },
+    test: 'Send a test', testHint: 'Send a test to this target', testText: (source: string) => `This is a test: messages from ${source} will arrive here.`,
     fields: {
       'HTTP API': 'HTTP API address', 'Target URL': 'Target URL', 'POST Content Type': 'POST Content Type',
       'Request Body': 'Request Body', 'Additional Headers': 'Additional Headers',
@@ -108,6 +114,12 @@ export const chinese: typeof english = {
     setupWaits: '选择目标和密钥后，这里会给出完整地址。',
     private: '此地址只能在本机使用。若要从别处调用，请把本插件的 selfUrl（WEBHOOK_SELF_URL）或 Koishi server 插件的 selfUrl 设为调用方可以访问的地址。',
     snippet: '粘贴以下内容',
+    events: '只接收这些事件', status: '只接收这些结果', branch: '只接收这些分支',
+    results: {
+      success: '成功', failure: '失败', cancelled: '已取消', started: '已开始', action_required: '需要操作', firing: '告警中',
+      resolved: '已恢复', down: '宕机', up: '正常', maintenance: '维护中',
+    },
+    test: '发送测试消息', testHint: '向该目标发送测试消息', testText: source => `这是一条测试消息：${source} 的消息会发到这里。`,
     fields: {
       'HTTP API': 'HTTP API 地址', 'Target URL': '目标 URL', 'POST Content Type': 'POST 内容类型',
       'Request Body': '请求体', 'Additional Headers': '额外 Header',

@@ -24,8 +24,8 @@ const retryable = states.filter(isRetryable)
 /** The most hours of counts: a week. */
 const maxHours = 168
 const maxDays = 90
-/** The states by which deliveries can be filtered. Internally, a scheduled delivery is queued. */
-const shownStates = [...states, 'scheduled'] as const
+/** The states by which deliveries can be filtered. Internally, `scheduled` and `waiting` deliveries are queued. */
+const shownStates = [...states, 'scheduled', 'waiting'] as const
 /** How many deliveries are read at once. Other requests get a turn in between. */
 const chunk = 50
 /** The size of a page, in characters of JSON: once it is reached, the rest goes to the next page. */
@@ -49,12 +49,14 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       // The present hour or day is the last one.
       const end = (Math.floor((Date.now() + east * minute) / length) + 1) * length - east * minute
       const edges = Array.from({ length: count + 1 }, (_, index) => end - (count - index) * length)
-      const { spans, states } = await (await relay.history()).counts(filter, edges)
+      const history = await relay.history()
+      const { spans, states } = await history.counts(filter, edges)
+      const scheduled = history.unfinished(filter).filter(delivery => relay.waitOf(delivery)?.cause === 'scheduled').length
       const nameOf = (start = 0): object => days === undefined
         ? { hour: toIso(start) }
         : { day: toIso(start + east * minute).slice(0, 10) }
       const named = spans.map((span, index) => ({ ...nameOf(edges[index]), ...span }))
-      return { data: { ...days === undefined ? { hours: named } : { days: named }, states } }
+      return { data: { ...days === undefined ? { hours: named } : { days: named }, states: { ...states, scheduled } } }
     }),
     route('GET', '/deliveries', ['read', 'manage'], async ({ caller, query }) => {
       const { deliveries, next } = await readPage(relay, confine(parseFilter(query, names), caller.confinedTo), stateFilterOf(query))
@@ -195,13 +197,14 @@ function parseStates(text: string): State[] | undefined {
   const words = text.split(',')
   const found = shownStates.filter(name => words.includes(name))
   if (found.length < new Set(words).size) return
-  return [...new Set(found.map(state => state === 'scheduled' ? 'queued' : state))]
+  return [...new Set(found.map(state => state === 'scheduled' || state === 'waiting' ? 'queued' : state))]
 }
 
-/** Filters deliveries by their shown state. `queued` includes scheduled ones; `scheduled` without it excludes the other queued ones. */
+/** Filters deliveries by their shown state. `queued` includes `scheduled` and `waiting`; each of these without it excludes the other. */
 function stateFilterOf(query: URLSearchParams): ((state: ShownState) => boolean) | undefined {
   const words = query.get('state')?.split(',') ?? []
-  return words.includes('scheduled') && !words.includes('queued') ? state => state !== 'queued' : undefined
+  const [isAll, isScheduled, isWaiting] = ['queued', 'scheduled', 'waiting'].map(word => words.includes(word))
+  if (!isAll && isScheduled !== isWaiting) return state => state !== (isScheduled ? 'queued' : 'scheduled')
 }
 
 function parseTargets(text: string, names: TargetNames): ListFilter['targets'] {

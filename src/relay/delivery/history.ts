@@ -79,10 +79,18 @@ export class History {
     return { spans, states }
   }
 
+  /** The deliveries that have not ended. */
+  unfinished(filter: Filter): Delivery[] {
+    return this.unfinishedAmong([...this.deliveries.values()], filter)
+  }
+
   /** The deliveries that have no row yet: messages of waiting callers. */
   private unstored(filter: Filter): Delivery[] {
-    const plain = [...this.deliveries.values()].filter(({ hasRow }) => !hasRow).map(({ delivery }) => delivery)
-    return plain.filter(delivery => isUnfinished(delivery.state) && matches(delivery, filter))
+    return this.unfinishedAmong([...this.deliveries.values()].filter(({ hasRow }) => !hasRow), filter)
+  }
+
+  private unfinishedAmong(entries: readonly { delivery: Delivery }[], filter: Filter): Delivery[] {
+    return entries.map(({ delivery }) => delivery).filter(delivery => isUnfinished(delivery.state) && matches(delivery, filter))
   }
 
   /** All deliveries of a filter, the newest first. */

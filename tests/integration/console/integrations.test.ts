@@ -65,6 +65,27 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
     })
   })
 
+  test('builds an address that selects events, and sends a test to the target', async () => {
+    await stage.play('integrations/gitlab', async page => {
+      await choose(page, 'ops')
+      await page.getByRole('combobox', { name: 'API key' }).press('Enter')
+      await page.getByRole('option', { name: 'old' }).click()
+      for (const [name, option] of [['Only these events', 'pipeline'], ['Only these results', 'Failure']] as const) {
+        await page.getByRole('combobox', { name }).press('Enter')
+        await page.getByRole('option', { name: option }).click()
+        await page.keyboard.press('Escape')
+      }
+      await page.getByLabel('Only these branches').fill('main, release/*')
+      await page.getByRole('combobox', { name: 'Language' }).press('Enter')
+      await page.getByRole('option', { name: '中文' }).click()
+      assert.equal(await valueOf(page, 'URL'), `${stage.relay.url}/hooks/gitlab/ops?events=pipeline&status=failure&branch=main,release/*&lang=zh-CN`)
+      assert.deepEqual(await stage.violations(page), [])
+      await page.getByRole('button', { name: 'Send a test' }).click()
+      await page.getByText(/^Sent to ops/).waitFor()
+    })
+    assert(stage.relay.simulator.ledger.some(({ text }) => text === 'This is a test: messages from GitLab will arrive here.'))
+  })
+
   test('says when and why a call was refused, and nothing of the calls of others', async () => {
     const { url } = stage.relay
     const body = { zen: 'Design for failure.' }

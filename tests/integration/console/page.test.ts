@@ -91,7 +91,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     for (let count = 0; count < 150; count++) await send(count % 3 ? '123456' : '654321', `Build ${count} failed`)
     await stage.playAlone('overview', async page => {
       await page.getByText('Everything works').waitFor()
-      await page.getByRole('link', { name: /^Delivered 100 %/ }).waitFor()
+      await page.getByRole('link', { name: /^Delivered 100%/ }).waitFor()
       await page.getByRole('link', { name: /^Sent 150/ }).waitFor()
       await page.addInitScript(`new MutationObserver(() => {
         if ([...document.querySelectorAll('.relay-number')].some(({ innerText }) => innerText === '–')) window.wasHalf = true
@@ -106,7 +106,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await headline.getByText('messages failed in the last hour', { exact: true }).waitFor()
       for (let count = 0; count < 9; count++) await failElsewhere()
       await page.reload()
-      await headline.getByText('messages failed in the last hour, only 93.7 % of 24 hours delivered').waitFor()
+      await headline.getByText('messages failed in the last hour, only 93.7% of 24 hours delivered').waitFor()
     })
   })
 
@@ -154,7 +154,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
       await page.getByRole('link', { name: /^Waiting 1 oldest/ }).waitFor()
       assert.deepEqual(await stage.violations(page), [])
       const [way] = await accept('hook', 'to a hook')
-      await page.locator('.relay-closed li', { hasText: 'hook: Way 1' }).getByText('until it can be reached').waitFor()
+      await page.locator('.relay-closed li', { hasText: 'hook: First choice' }).getByText('until it can be reached').waitFor()
       await stage.relay.request(`/deliveries/${way}`, { method: 'DELETE' })
     })
     await stage.playAlone(`deliveries/${id}`, async page => {

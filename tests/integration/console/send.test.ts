@@ -6,9 +6,10 @@ import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import type { LedgerEntry } from '../../../simulator/types'
+import { fieldsOf } from '../../../src/lib/shape'
 import { skip } from '../../support/browser'
 import { temporaryFolder } from '../../support/folder'
-import { apiKey } from '../../support/relay'
+import { apiKey, read } from '../../support/relay'
 import { useTabs } from './stage'
 
 describe('the tab Send', { skip, timeout: 300_000 }, () => {
@@ -108,6 +109,31 @@ describe('the tab Send', { skip, timeout: 300_000 }, () => {
       await page.getByText('Sent to ops.').waitFor()
       assert.deepEqual(relay.simulator.ledger.at(-1)?.media, sent[1].media)
     })
+  })
+
+  test('sends later, urgently, in a thread and with a mention, and warns of a group that the bot is not in', async () => {
+    await stage.play('send', async page => {
+      await type(page, 'group:99999')
+      await page.getByText('The bot is not in group:99999.').waitFor()
+      await type(page, 'ops')
+      await page.getByText('The bot is not in').waitFor({ state: 'detached' })
+      await textOf(page).fill('for later')
+      await page.getByText('Urgent, time, mention, thread').click()
+      await page.getByText('Urgent: send it').click()
+      await page.getByLabel('Send at').fill(new Date(Date.now() + 172_800_000).toISOString().slice(0, 16))
+      await page.getByLabel('Thread', { exact: true }).fill('release')
+      await page.getByRole('combobox', { name: 'Mention' }).fill('all')
+      await page.keyboard.press('Enter')
+      assert.deepEqual(await stage.violations(page), [])
+      await button(page).click()
+      await page.getByText('Accepted for ops, and not sent yet.').waitFor()
+      assert.equal(await page.getByLabel('Send at').inputValue(), '')
+    })
+    const { data: { deliveries } } = await read(await stage.relay.request('/deliveries?state=scheduled&text=later'))
+    assert(Array.isArray(deliveries))
+    const [made] = deliveries.map(fieldsOf)
+    assert.deepEqual([made?.urgent, JSON.stringify(made?.items)], [true, '[{"type":"text","msg":"for later"}]'])
+    assert.equal((await stage.relay.request(`/deliveries/${String(made?.id)}`, { method: 'DELETE' })).status, 200)
   })
 
   test('keeps what is being written when the bot restarts, and nothing once it was sent', async () => {

@@ -356,8 +356,8 @@ test('the counts tell by the hour how deliveries ended, of all or of the key tha
   const { data } = await relay.ask('/deliveries/counts?hours=3')
   assert(Array.isArray(data.hours))
   assert.equal(data.hours.length, 3)
-  const states = { queued: 0, sending: 0, sent: 4, failed: 1, unanswered: 0, expired: 0 }
-  assert.deepEqual(Object.keys(states).slice(2).map(state => sum(data.hours, state)), [4, 1, 0, 0])
+  const states = { queued: 0, scheduled: 0, sending: 0, sent: 4, failed: 1, unanswered: 0, expired: 0 }
+  assert.deepEqual(Object.keys(states).slice(3).map(state => sum(data.hours, state)), [4, 1, 0, 0])
   assert.deepEqual(data.states, states)
   assert.equal(sum((await ci('GET', '/deliveries/counts')).body, 'sent'), 2)
   const none = { ...states, sent: 0, failed: 0 }

@@ -46,12 +46,16 @@ describe('an order for later', () => {
     assert.deepEqual(await idsOf('?state=scheduled'), orders)
     assert.deepEqual(await idsOf('?state=queued'), [...orders, held])
     assert.deepEqual(await idsOf('?state=queued,scheduled'), [...orders, held])
+    assert.deepEqual(await idsOf('?state=waiting'), [held])
+    assert.deepEqual(await idsOf('?state=waiting,scheduled'), [...orders, held])
+    const { states } = (await relay.ask(`/deliveries/counts?target=group:${group}`)).data
+    assert.match(JSON.stringify(states), /"queued":4,.*"scheduled":3/)
     assert.equal((await idsOf('?state=scheduled,sent')).length, 4)
     const { headers } = await relay.ask('/deliveries?state=scheduled&limit=2')
     const [, next = ''] = /<([^>]+)>/.exec(headers.get('link') ?? '') ?? []
     assert.deepEqual((await relay.ask(next)).data.deliveries, (await relay.list('?state=scheduled')).slice(2))
     const { status, msg } = await relay.ask('/deliveries?state=held')
-    assert.deepEqual([status, msg], [400, 'state must be one of queued, sending, sent, failed, unanswered, expired, scheduled, or several with commas'])
+    assert.deepEqual([status, msg], [400, 'state must be one of queued, sending, sent, failed, unanswered, expired, scheduled, waiting, or several with commas'])
   })
 
   test('may stand in the query, and in a part of a form', async t => {
