@@ -103,7 +103,7 @@ describe('on the page, when and by which way messages leave', { skip, timeout: 3
       await page.locator('tr.record', { hasText: 'Backup done' }).getByText(/^Quiet hours until \d\d:\d\d/i).filter({ visible: true }).waitFor()
       await page.getByRole('button', { name: /^Waiting ?1$/ }).click()
       await page.locator('tr.record', { hasText: 'Release at ten' }).waitFor({ state: 'detached' })
-      await page.getByRole('button', { name: /^Waiting/ }).click()
+      await page.getByRole('button', { name: /^Waiting ?1$/ }).click()
       await page.getByRole('button', { name: /^Scheduled ?1$/ }).click()
       await page.locator('tr.record', { hasText: 'Backup done' }).waitFor({ state: 'detached' })
       await page.locator('tr.record', { hasText: 'Release at ten' }).waitFor()

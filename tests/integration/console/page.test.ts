@@ -271,7 +271,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     const [id = ''] = await pause('701', 'withdrawn')
     await stage.play(`deliveries/${id}`, async page => {
       await ask(page, 'Withdraw', 'Withdraw this delivery?', 'Withdraw', async () => assert.equal(await stateOf(id), 'queued'))
-      await page.locator('tr.record', { hasText: 'withdrawn' }).waitFor({ state: 'detached' })
+      await page.locator(`tr.record[data-id="${id}"]`).waitFor({ state: 'detached' })
     })
     assert.equal(await stateOf(id), 404)
     assert.equal(arrived('withdrawn'), 0)
