@@ -46,7 +46,7 @@ export const english = {
     secret: 'Secret for signatures', secretHint: 'Leave empty to send without a signature.', secretKept: 'Leave empty to keep the present one.',
     format: 'Format', formats: { '': 'JSON of the relay', 'apprise': 'Apprise API' },
     after: 'Seconds until the next fallback', afterHint: 'How long a message may wait for each. Leave empty for 120.',
-    goesOn: 'Also try the next one without an answer: the message may arrive twice',
+    goesOn: 'Also try the next one if there is no answer: the message may arrive twice',
     rules: 'Digest and quiet hours', digest: 'Seconds between messages', digestHint: 'At most 3600: what comes in between leaves as one message. Leave empty for no digest.',
     quietFrom: 'Quiet from', quietTo: 'Quiet until', quietHint: 'During this time only urgent messages are sent. Leave both empty for no quiet hours.', zone: 'Time zone',
     afterLine: (after: string) => `next fallback after ${after} s`, digestLine: (digest: string) => `at most one message in ${digest} s`,

@@ -26,7 +26,7 @@ test('a command for curl says what is asked for, whatever quotes are in it', () 
 
 test('a source is set up with the address, the target and the key, each where it belongs', () => {
   const sources = sourcesOf(['github', 'deploys'])
-  const parts = { url: 'https://relay.example.com/r', target: 'group:1', key: 'a-key', words: english.integrations.words }
+  const parts = { url: 'https://relay.example.com/r', target: 'group:1', key: 'a-key', query: '', words: english.integrations.words }
   for (const [name, ...values] of [
     ['github', 'https://relay.example.com/r/hooks/github/group:1', 'application/json', 'a-key'],
     ['dingtalk', 'https://relay.example.com/r/hooks/dingtalk/group:1?access_token=a-key'],
@@ -46,7 +46,7 @@ test('a source is set up with the address, the target and the key, each where it
 
 test('what is pasted into Alertmanager and GitHub Actions is YAML, into a shell a script, and it writes in the language of the page', () => {
   for (const { integrations: { words } } of [english, chinese]) {
-    const parts = { url: 'https://relay.example.com', target: 'group:1', key: 'a-key', words }
+    const parts = { url: 'https://relay.example.com', target: 'group:1', key: 'a-key', query: '', words }
     const snippetOf = (name: string): string => sourcesOf([]).find(each => each.name === name)?.setup(parts).snippet ?? ''
     for (const name of ['alertmanager', 'github-actions', 'gitlab-ci']) assert(load(snippetOf(name)), name)
     for (const name of ['curl', 'shell', 'onebot']) execFileSync('sh', ['-n', '-c', snippetOf(name)])
