@@ -34,8 +34,6 @@ export function createSchema(environment: Environment): Schema<Config> {
   const advanced = fields.pop() ?? {}
   const hidden = Object.fromEntries(Object.entries(advanced).map(([field, schema]) => [field, schema.hidden()]))
   const parts: Schema<Record<string, unknown>>[] = [
-    // A field for the text above the settings, because Koishi translates only descriptions of fields.
-    Schema.object({ usage: Schema.never() }),
     ...fields.map(group => Schema.object(group)),
     Schema.object({ advanced: Schema.boolean() }),
     // The page shows the first schema that accepts the configuration. The hidden fields keep their values when `advanced` is switched off.
@@ -50,6 +48,14 @@ function createField({ field, value, shown }: Origin): Schema {
   const isWhole = isSet(shown) && isDeepStrictEqual(parse(shown), value)
   return Schema.union([isWhole ? control.default(shown) : control, ...others, Schema.any().hidden()])
 }
+
+/** The text above the config page. It is in both languages, because Koishi does not translate it. */
+export const usage = `
+把其他程序通过 HTTP 发来的消息送到聊天里。所有设置都可以不填，先打开[“消息转发”页面](/message-relay)：选择群，创建密钥，复制命令。
+
+Sends what other programs post over HTTP to chats. Every setting may stay empty: open [the page of the relay](/message-relay) first, choose a
+group, create a key and copy the command.
+`
 
 /** The schema for the environment of the process. */
 export const Config: Schema<Config> = createSchema(process.env)

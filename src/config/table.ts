@@ -23,8 +23,6 @@ const mebibyte = 1024 * 1024
 const http = {
   path: field('WEBHOOK_PATH', '', routePrefix),
   apiKey: field('WEBHOOK_API_KEY', '', secret),
-  keys: field('WEBHOOK_KEYS', [], keyTable),
-  targets: field('WEBHOOK_TARGETS', {}, targetTable),
 }
 
 const files = {
@@ -44,14 +42,17 @@ const sending = {
 
 const commands = {
   commandCallbackUrl: field('COMMAND_CALLBACK_URL', '', httpUrl),
-  commands: field('COMMANDS', [], commandTable, { value: undefined, consequence: 'no command is posted until it is fixed' }),
   commandPrefix: field('COMMAND_PREFIX', '#', verbatim),
   commandCallbackSecret: field('COMMAND_CALLBACK_SECRET', '', signingSecret, {
     value: undefined, consequence: 'no command is posted until it is fixed',
   }),
 }
 
-const incidents = {
+/** Settings that few bots need, and those that are easier to make on the page of the relay. The config page shows them only on request. */
+const advanced = {
+  keys: field('WEBHOOK_KEYS', [], keyTable),
+  targets: field('WEBHOOK_TARGETS', {}, targetTable),
+  commands: field('COMMANDS', [], commandTable, { value: undefined, consequence: 'no command is posted until it is fixed' }),
   people: field('WEBHOOK_PEOPLE', {}, dictionary),
   rotas: field('WEBHOOK_ROTAS', {}, dictionary),
   beats: field('WEBHOOK_BEATS', {}, dictionary),
@@ -59,10 +60,6 @@ const incidents = {
   incidentCallbackSecret: field('INCIDENT_CALLBACK_SECRET', '', signingSecret, {
     value: undefined, consequence: 'no incident is posted until it is fixed',
   }),
-}
-
-/** Settings that few bots need. The config page shows them only on request. */
-const advanced = {
   trustedProxies: field('TRUSTED_PROXIES', 0, integer(0, 100)),
   maxBodySize: field('MAX_BODY_SIZE', 10 * mebibyte, size(1, 256 * mebibyte)),
   uploadDir: field('UPLOAD_DIR', './uploads', text),
@@ -83,7 +80,7 @@ const advanced = {
   commandCallbackRetry: field('COMMAND_CALLBACK_RETRY', false, flag),
 }
 
-const all = { ...http, ...files, ...sending, ...commands, ...incidents, ...advanced }
+const all = { ...http, ...files, ...sending, ...commands, ...advanced }
 
 /** The effective settings; an empty text, list or dictionary stands for none, `undefined` for a refused value. */
 export type Settings = { [Name in keyof typeof all]: (typeof all)[Name]['fallback'] }
@@ -94,4 +91,4 @@ export const table: { readonly [Name in keyof Settings]: Field<Settings[Name]> }
 const isName = (name: string): name is keyof Settings => Object.hasOwn(all, name)
 
 /** The names of the settings in each group of the config page, the advanced group last. The texts in `locales/` have the same order. */
-export const groups = [http, files, sending, commands, incidents, advanced].map(group => Object.keys(group).filter(isName))
+export const groups = [http, files, sending, commands, advanced].map(group => Object.keys(group).filter(isName))

@@ -170,9 +170,9 @@ describe('the line in the log', () => {
           COMMAND_CALLBACK_SECRET: 'secret',
         },
       ),
-      'settings: apiKey (WEBHOOK_API_KEY), keys (WEBHOOK_KEYS), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), alertTo = ["https://hooks.example.com:8443"] (koishi.yml), '
+      'settings: apiKey (WEBHOOK_API_KEY), selfUrl = "https://h/x" (WEBHOOK_SELF_URL), alertTo = ["https://hooks.example.com:8443"] (koishi.yml), '
       + 'commandCallbackUrl = "http://h" (koishi.yml), '
-      + 'commandCallbackSecret (COMMAND_CALLBACK_SECRET); all others have their defaults',
+      + 'commandCallbackSecret (COMMAND_CALLBACK_SECRET), keys (WEBHOOK_KEYS); all others have their defaults',
     )
     assert.match(line({ alertTo: 'group:1, ops' }), / alertTo = \["group:1, ops"\] /)
     assert.match(line({ alertTo: 'ops, https://h/secret' }), / alertTo \(koishi\.yml\);/)
@@ -186,7 +186,7 @@ function fieldsOf(schema: Schema<Config>): [string, Schema][] {
 
 /** The control of each setting on the config page: the visible member of its union. */
 function controls(schema: Schema<Config>): Map<string, Schema> {
-  return new Map(fieldsOf(schema).filter(([field]) => field !== 'usage' && field !== 'advanced').map(([field, { type, meta, list = [] }]) => {
+  return new Map(fieldsOf(schema).filter(([field]) => field !== 'advanced').map(([field, { type, meta, list = [] }]) => {
     assert.equal(type, 'union')
     // The page shows the default of the member only when the union has none and all others are hidden or transformations.
     assert.equal(meta.default, undefined)
@@ -241,14 +241,14 @@ describe('the config page', () => {
     const { origins } = resolveSettings({}, {})
     for (const locale of [enUS, zhCN]) {
       const texts = Object.values(locale).filter(isRecord)
-      const expected = [['usage'], ...groups.slice(0, -1), ['advanced'], ...groups.slice(-1)]
+      const expected = [...groups.slice(0, -1), ['advanced'], ...groups.slice(-1)]
       assert.deepEqual(texts.map(group => Object.keys(group).filter(name => name !== '$desc').sort()), expected.map(group => [...group].sort()))
       const written = new Map(texts.flatMap(Object.entries).map(([field, text]) => [field, isRecord(text) ? text.$desc : text]))
       for (const { field, variable } of origins) assert.match(String(written.get(field)), new RegExp(`\\b${variable}\\b`))
     }
     const schema = createSchema({})
     const described = [...(schema.list ?? []).slice(0, -1), ...fieldsOf(schema).filter(([, { type }]) => type !== 'const').map(([, field]) => field)]
-    assert.equal(described.length, groups.length + 1 + origins.length + 2)
+    assert.equal(described.length, groups.length + origins.length + 1)
     const columns = Object.values(controls(createSchema({})).get('keys')?.inner?.dict ?? {})
     assert.equal(columns.length, 9)
     for (const { meta } of [...described, ...columns]) assert.deepEqual(Object.keys(meta.description ?? {}).sort(), ['en-US', 'zh-CN'])
