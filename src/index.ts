@@ -9,6 +9,7 @@ import { Alerts } from './alerts'
 import { beatDoor, beatRoutes, startBeats } from './beats'
 import { startCommands } from './commands'
 import { keyFileName, provideKey } from './config/api-key'
+import { startNotices } from './config/notices'
 import type { Config } from './config/schema'
 import { describeSettings, resolveSettings } from './config/settings'
 import { serveConsole } from './console'
@@ -46,7 +47,7 @@ import { digestDoor } from './relay/queue/bundle'
 import { announceEnds, announceIncidents, MessageRelay, pluginDoor } from './service'
 import { scheduleSweeps, UploadStore } from './uploads/store'
 
-export { Config } from './config/schema'
+export { Config, usage } from './config/schema'
 export type { RelayError } from './errors'
 export type {
   MessageRelay, RelayContent, RelayDelivery, RelayIncident, RelayIncidentEntry, RelayItem, RelaySendOptions, RelaySource,
@@ -66,7 +67,8 @@ export function apply(ctx: Context, config: Config): void {
   const { settings, origins, warnings } = resolveSettings(written, process.env)
   const language = settings.language || languageOf(ctx.i18n.fallback([]))
   const log = new Log(logger, language)
-  for (const warning of warnings) logger.warn(warning)
+  const warn = startNotices(ctx, log)
+  warn('settings', warnings)
   logger.info('%s', describeSettings(origins))
   const presence = Presence.of(ctx)
   reportBots(ctx, presence, logger)
@@ -79,13 +81,14 @@ export function apply(ctx: Context, config: Config): void {
   const roster = new Roster({ people: settings.people, rotas: settings.rotas, store, logger, usersOf: word => names.thatCall(word) })
   const isCalled = (word: string): boolean => roster.has(word)
   const { names: fixedNames, warnings: nameWarnings } = parseNames(settings.targets, word => roster.isFixed(word))
-  for (const warning of nameWarnings) logger.warn('%s', warning)
+  warn('people', roster.warnings)
+  warn('targets', nameWarnings)
   const names = new MadeTargets({ fixed: fixedNames, store, logger, usersOf: name => beats.thatTell(name) }, isCalled)
 
   // Read once, because access through the context is slow.
   const { server } = ctx
   const metrics = Metrics.of(ctx, doors)
-  const alerts = Alerts.to(settings.alertTo, fixedNames, ctx, logger)
+  const alerts = Alerts.to(settings.alertTo, fixedNames, ctx, logger, warn)
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
   const publicUrl = (): string => settings.selfUrl || server.config.selfUrl || ''
   const links = new MediaLinks(() => (publicUrl() || server.selfUrl) + settings.path, apiKey)
@@ -110,7 +113,7 @@ export function apply(ctx: Context, config: Config): void {
   const bots = (): BotState[] => port.describe(relay.restricted())
   stop.signal.addEventListener('abort', () => relay.end())
   const { access, fixedKeys, madeKeys, save } = startAccess(ctx, {
-    apiKey, keys: settings.keys, targets: names, usages, store, dataDir, logger,
+    apiKey, keys: settings.keys, targets: names, usages, store, dataDir, logger, warn,
   })
   const payloads = new LastPayloads(store, settings.recordContent !== 'none')
   ctx.setInterval(() => payloads.tidy(), 1_000)
@@ -127,10 +130,10 @@ export function apply(ctx: Context, config: Config): void {
   })
   ctx.effect(() => incidents.start())
   const hand: Hand = submission => incidents.submit(submission)
-  const beats = startBeats(ctx, settings.beats, fixedNames, { store, submit: hand, names, language, logger })
+  const beats = startBeats(ctx, settings.beats, fixedNames, { store, submit: hand, names, language, logger, warn })
   const sender = new Sender(relay, hand, settings.path, isCalled)
   const limits = { maxSize: settings.maxBodySize, advice: 'the setting maxBodySize allows no more; /upload and /send take larger files' }
-  void templates.check().then(warnings => warnings.forEach(warning => logger.warn('%s', warning)))
+  void templates.check().then(warnings => warn('templates', warnings))
   const refusals = new Refusals()
   const readMetrics = (): ReturnType<Metrics['read']> => metrics.read({
     bots, queues: () => relay.queues(), capacity: settings.chatQueueLimit, backlog: () => relay.backlog(), refusals: () => refusals.counts,
@@ -166,7 +169,7 @@ export function apply(ctx: Context, config: Config): void {
   const readIncoming = (session: Session): Incoming => new Incoming(session, incoming)
   startChat(ctx, { incidents, directory: roster, relay, readIncoming, logger })
   // Of the middlewares that are put first, the later one comes first.
-  startCommands(ctx, settings, { relay, readIncoming, inFlight, logger, timeout })
+  startCommands(ctx, settings, { relay, readIncoming, inFlight, logger, warn, timeout })
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
   ctx.plugin(MessageRelay, { relay, hand, names, isCalled, sources, inFlight })

@@ -1,4 +1,5 @@
-import type { Context, Logger } from 'koishi'
+import type { Context } from 'koishi'
+import type { Warn } from '../lib/log'
 import { day } from '../lib/time'
 
 /** How long before its expiry the log warns about a key, in milliseconds. */
@@ -26,10 +27,8 @@ export function parseExpiry(value: unknown): number | undefined {
 interface Expiring { name: string, expires?: number }
 
 /** Warns about keys that have expired or expire within a week: after the start, and then daily until the context is disposed. */
-export function announceExpiry(ctx: Pick<Context, 'setTimeout' | 'setInterval'>, keys: () => readonly Expiring[], logger: Pick<Logger, 'warn'>): void {
-  const announce = (): void => {
-    for (const line of describeExpiry(keys(), Date.now())) logger.warn('%s', line)
-  }
+export function announceExpiry(ctx: Pick<Context, 'setTimeout' | 'setInterval'>, keys: () => readonly Expiring[], warn: Warn): void {
+  const announce = (): void => warn('expiry', describeExpiry(keys(), Date.now()))
   ctx.setTimeout(announce, firstLook)
   ctx.setInterval(announce, day)
 }

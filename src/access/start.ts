@@ -1,6 +1,7 @@
 import type { Context, Logger } from 'koishi'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Warn } from '../lib/log'
 import type { Store } from '../relay/store/store'
 import { Access } from './access'
 import { announceExpiry } from './expiry'
@@ -24,10 +25,11 @@ export interface AccessOptions {
   /** The data folder, absolute. */
   dataDir: string
   logger: Pick<Logger, 'warn'>
+  warn: Warn
 }
 
 /** Reads the keys, and keeps their usage in the store. */
-export function startAccess(ctx: Context, { apiKey, keys: written, targets, usages, store, dataDir, logger }: AccessOptions): {
+export function startAccess(ctx: Context, { apiKey, keys: written, targets, usages, store, dataDir, logger, warn }: AccessOptions): {
   access: Access
   /** The keys of the settings. */
   fixedKeys: readonly KeyView[]
@@ -36,7 +38,7 @@ export function startAccess(ctx: Context, { apiKey, keys: written, targets, usag
   save: () => void
 } {
   const { keys, warnings } = parseKeys(written, apiKey, targets, usages)
-  for (const warning of [...warnings, ...leftovers(dataDir)]) logger.warn('%s', warning)
+  warn('keys', [...warnings, ...leftovers(dataDir)])
   const madeKeys = new MadeKeys({ store, apiKey, fixed: keys, names: targets, usages, logger })
   const fixedKeys = keys.flatMap(({ view }) => view ?? [])
   const save = (): void => {
@@ -50,7 +52,7 @@ export function startAccess(ctx: Context, { apiKey, keys: written, targets, usag
     save()
     targets.checkWays()
   }, saveInterval)
-  announceExpiry(ctx, () => [...fixedKeys, ...madeKeys.list()], logger)
+  announceExpiry(ctx, () => [...fixedKeys, ...madeKeys.list()], warn)
   return { access: new Access(apiKey, keys, usages, () => madeKeys.keys()), fixedKeys, madeKeys, save }
 }
 

@@ -3,8 +3,7 @@ import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import { httpOf, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import { unwrap } from '../lib/koishi'
-import type { Language } from '../texts/language'
-import { printable } from '../lib/log'
+import { printable, type Warn } from '../lib/log'
 import { minute } from '../lib/time'
 import { causes, explain, type CauseId, type Reason } from '../message/causes'
 import type { Address, Destination, TargetNames } from '../message/model'
@@ -13,6 +12,7 @@ import { goneBecause, type Delivery } from '../relay/delivery/delivery'
 import { type Observer, alertDoor } from '../relay/options'
 import { queueOf, readQueue } from '../relay/queue/queue'
 import type { Relay } from '../relay/relay'
+import type { Language } from '../texts/language'
 import { postAlert, toBody } from './post'
 import { kinds, writeAlert, type Alert, type Kind, type Subject } from './texts'
 import { Watch, type Trouble } from './watch'
@@ -72,15 +72,17 @@ export class Alerts implements Partial<Observer> {
   private readonly watches: Watches
 
   /** Alerts as set by `alertTo`; `undefined` without a valid receiver. */
-  static to(setting: readonly string[], names: TargetNames, ctx: Context, logger: Logger): Alerts | undefined {
+  static to(setting: readonly string[], names: TargetNames, ctx: Context, logger: Logger, warn: Warn): Alerts | undefined {
+    const warnings: string[] = []
     const recipients = setting.flatMap(text => {
       try {
         return [parseRecipient(text, names)]
       } catch (error) {
-        logger.warn('%s', `a receiver in alertTo is left out: ${RelayError.from(error).message}`)
+        warnings.push(`a receiver in alertTo is left out: ${RelayError.from(error).message}`)
         return []
       }
     })
+    warn('alertTo', warnings)
     return recipients.length > 0 ? new Alerts(recipients, ctx, logger) : undefined
   }
 

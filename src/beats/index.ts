@@ -1,5 +1,6 @@
 import type { Context } from 'koishi'
 import { Made, type MadeOptions } from '../access/made'
+import type { Warn } from '../lib/log'
 import type { JsonObject } from '../lib/shape'
 import { parseEntries } from '../message/names'
 import { systemClock } from '../relay/clock'
@@ -11,10 +12,10 @@ export { beatRoutes } from './routes'
 
 /** Starts to watch the beats of the setting, and those that are made while the relay runs. */
 export function startBeats(
-  ctx: Context, setting: JsonObject, fixedNames: BeatOptions['names'], options: Omit<BeatOptions, 'clock' | 'rules'> & Pick<MadeOptions<unknown>, 'logger'>,
+  ctx: Context, setting: JsonObject, fixedNames: BeatOptions['names'], options: Omit<BeatOptions, 'clock' | 'rules'> & Pick<MadeOptions<unknown>, 'logger'> & { warn: Warn },
 ): Beats {
   const { entries, warnings } = parseEntries('beats', setting, (name, value) => parseBeat(name, value, fixedNames))
-  for (const warning of warnings) options.logger.warn('%s', warning)
+  options.warn('beats', warnings)
   const rules = new Made<BeatRule>({
     ...options, table: 'beats', kind: 'beat', fixed: entries, parse: (name, value, isNew) => parseBeat(name, value, isNew ? options.names : undefined),
   })

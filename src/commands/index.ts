@@ -6,7 +6,7 @@ import { httpOf, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/async'
 import { unwrap } from '../lib/koishi'
 import { Limiter, OverloadError } from './limiter'
-import { describePlace, printable } from '../lib/log'
+import { describePlace, printable, type Warn } from '../lib/log'
 import type { JsonObject } from '../lib/shape'
 import { Hearings, identitiesOf } from '../message/hearings'
 import type { BotSelector, Reply, Target } from '../message/model'
@@ -79,10 +79,10 @@ interface WrittenSettings {
 }
 
 /** Forwards commands, if the settings name a callback for any. */
-export function startCommands(ctx: Context, settings: WrittenSettings, options: CommandOptions): void {
+export function startCommands(ctx: Context, settings: WrittenSettings, { warn, ...options }: CommandOptions & { warn: Warn }): void {
   const { commandCallbackUrl: callbackUrl, commandCallbackSecret: secret, commandPrefix: prefix, commandLength: length } = settings
   const { commands, warnings } = parseCommands(settings.commands ?? [], callbackUrl, prefix)
-  for (const warning of warnings) options.logger.warn('%s', warning)
+  warn('commands', warnings)
   // With a list, even a malformed one, only its commands are forwarded.
   const isListed = settings.commands?.length !== 0
   if (secret === undefined || !(isListed ? commands.size > 0 : callbackUrl)) return

@@ -78,9 +78,11 @@ export interface RosterOptions extends Pick<MadeOptions<Person>, 'store' | 'user
 export class Roster implements Directory {
   readonly people: Made<Person>
   readonly rotas: Made<Rota>
+  /** About malformed entries of the settings, which are left out. */
+  readonly warnings: readonly string[]
   private readonly swaps: Loaded<readonly Swap[]>
 
-  /** Reads the settings. The log warns about malformed entries, which are left out. */
+  /** Reads the settings. */
   constructor({ people, rotas, store, usersOf = () => [], logger }: RosterOptions) {
     const fixed = parseEntries('people', people, (name, value) => {
       demandName(name)
@@ -91,7 +93,7 @@ export class Roster implements Directory {
       demand(!fixed.entries.has(name), 'there is a person of this name')
       return parseRota(value, word => fixed.entries.has(word))
     })
-    for (const warning of [...fixed.warnings, ...fixedRotas.warnings]) logger.warn('%s', warning)
+    this.warnings = [...fixed.warnings, ...fixedRotas.warnings]
     this.people = new Made({
       table: 'people', kind: 'person', fixed: fixed.entries, store, logger,
       parse: (name, value, isNew) => {

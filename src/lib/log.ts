@@ -10,6 +10,9 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '\ufffd')
 }
 
+/** Reports the present warnings about a topic, such as a setting. They replace the earlier ones. */
+export type Warn = (topic: string, lines: readonly (string | Text)[]) => void
+
 /** Quotes a word of a caller or of the settings for errors and warnings, cut to 64 characters. */
 export function quoted(word: string): string {
   return JSON.stringify(printable(word.slice(0, 64)))

@@ -150,7 +150,7 @@ describe('the end of a key', () => {
       timers.push([callback, interval])
       return () => undefined
     }
-    announceExpiry({ setTimeout: set, setInterval: set }, () => [{ expires: Date.now() + day, name: 'ci' }], { warn: (_: string, line: string) => lines.push(line) })
+    announceExpiry({ setTimeout: set, setInterval: set }, () => [{ expires: Date.now() + day, name: 'ci' }], (_, found) => lines.push(...found.map(String)))
     assert.deepEqual(timers.map(([, interval]) => interval), [5_000, day])
     for (const [index, [callback]] of timers.entries()) {
       callback()

@@ -84,6 +84,7 @@ describe('people and rotas', () => {
       people: { ...people, ...settings.people }, rotas: { ...rotas, ...settings.rotas }, store: stores.get,
       usersOf: name => name === 'used' ? ['the name "ops"'] : [], logger: { warn: (_: string, line: string) => void warnings.push(line) },
     })
+    warnings.push(...roster.warnings)
     return { roster, warnings, stores }
   }
 
