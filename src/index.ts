@@ -103,7 +103,7 @@ export function apply(ctx: Context, config: Config): void {
   const usages = new Usages(store)
   const { relay, ended } = startRelay(ctx, settings, {
     port, logger, dataDir, timeout,
-    writeDigest: digestWriter(templates, language, logger),
+    writeDigest: digestWriter(templates, language, log),
     media: { resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,
     enter: () => inFlight.tryToEnter(),
@@ -144,7 +144,7 @@ export function apply(ctx: Context, config: Config): void {
       relay, sender, names, roster, incidents, access, refusals, uploads, links, bots, isOnline: () => port.isOnline, readMetrics, limits,
       fixedKeys, madeKeys,
     }, settings),
-    ...hookRoutes({ access, refusals, sender, sources, templates, names, logger, limits, language, payloads }),
+    ...hookRoutes({ access, refusals, sender, sources, templates, names, logger: log, limits, language, payloads }),
     ...oneBotRoutes({ sender, limits, relay }),
     ...beatRoutes(beats, names, relay, settings.path),
   ], {

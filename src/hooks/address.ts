@@ -1,6 +1,7 @@
 // The address of a hook: the source, the targets, and behind them the path that a client appends to whatever address it was given.
 import type { Exchange } from '../http/routes'
 import { RelayError } from '../errors'
+import { say } from '../texts/text'
 import type { Sources } from './registry'
 import type { Source } from './source'
 
@@ -83,6 +84,6 @@ function decode(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
-    throw new RelayError('bad-request', 'the path of the address is not UTF-8: percent-encode its text')
+    throw new RelayError('bad-request', say('path-not-utf8'))
   }
 }

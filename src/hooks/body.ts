@@ -8,6 +8,7 @@ import { readChoice } from '../http/preferences'
 import type { Exchange } from '../http/routes'
 import { isObject, type JsonObject } from '../lib/shape'
 import { parseForm } from '../uploads/multipart'
+import { say } from '../texts/text'
 import { isKeyField, keysInPath, maxKeys, type HookAddress } from './address'
 import { formats } from './declared'
 import { header } from './fields'
@@ -123,7 +124,7 @@ function readObject(source: Buffer): JsonObject {
   // Some systems post lists of events.
   const list: unknown[] = Array.isArray(parsed) && parsed.some(isObject) ? parsed : [parsed]
   const value = list.length === 1 ? list[0] : { events: list }
-  if (!isObject(value)) throw new RelayError('bad-request', 'the payload must be a JSON object')
+  if (!isObject(value)) throw new RelayError('bad-request', say('payload-no-object'))
   return value
 }
 

@@ -1,7 +1,7 @@
-import type { Logger } from 'koishi'
-import { printable } from '../lib/log'
+import type { Log } from '../lib/log'
 import type { Language } from '../texts/language'
 import type { DigestOptions } from '../relay/options'
+import { say } from '../texts/text'
 import { tidy } from './plain'
 import { reasonOf, type Templates } from './templates'
 
@@ -20,14 +20,14 @@ function languageOf(texts: readonly string[]): Language | undefined {
  *
  * @param usual the language of digests without letters, for targets without a language of their own
  */
-export function digestWriter(templates: Templates, usual: Language, logger: Logger): DigestOptions['write'] {
+export function digestWriter(templates: Templates, usual: Language, logger: Pick<Log, 'warn'>): DigestOptions['write'] {
   return async ({ since, lines, ...view }, language = languageOf(lines.map(({ message }) => message)) ?? usual) => {
     try {
       const times = { since: new Date(since).toISOString(), now: new Date().toISOString() }
       const { text } = await templates.render(digestTemplate, { ...view, delay: view.delay ?? '', ...times, lines }, language)
       return tidy(text)
     } catch (error) {
-      logger.warn('%s', printable(`the template of digests failed, so a plain list is sent: ${reasonOf(error)}`))
+      logger.warn(say('digest-template-failed', { reason: reasonOf(error) }))
       return tidy(lines.map(({ text }) => text).join('\n'))
     }
   }

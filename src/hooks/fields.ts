@@ -6,6 +6,7 @@ import { parseBytes } from '../http/body'
 import { decodeHeader } from '../lib/bytes'
 import { isObject, type JsonObject } from '../lib/shape'
 import { parseLink } from '../message/link'
+import { say } from '../texts/text'
 
 /** The default limit of a text of one line, in UTF-16 units. */
 const maxLine = 120
@@ -41,7 +42,7 @@ export function objects(value: unknown, most = maxElements): JsonObject[] {
 export function demandObject(fields: JsonObject, name: string, sender: string): JsonObject {
   const value = fields[name]
   if (isObject(value)) return value
-  throw new RelayError('bad-request', `this is not an event of ${sender}: it has no ${name}`)
+  throw new RelayError('bad-request', say('no-event-of', { sender, field: name }))
 }
 
 /** A picture in base64 as a `data:` link; empty if the value is not a picture. */

@@ -4,6 +4,7 @@ import { route, type Route } from '../http/routes'
 import { parseJson } from '../lib/json'
 import { isNumber, isObject, isString, nullable, objectOf, optional, type JsonObject } from '../lib/shape'
 import type { Store } from '../relay/store/store'
+import { say } from '../texts/text'
 import type { HookRequest } from './source'
 
 /** The largest payload that is kept, in bytes. */
@@ -91,8 +92,7 @@ export class LastPayloads {
         const found = this.of(source)
         if (found && isFor(caller, found)) return { data: { ...describe(found), payload: found.payload } }
         // The same text for every reason, so that it does not reveal the payload of another key.
-        const reasons = 'none has come, or the last was larger than 64 KiB, or the setting recordContent is none'
-        throw new RelayError('not-found', `no payload of this source is kept: ${reasons}`, { logText: 'no payload of this source is kept' })
+        throw new RelayError('not-found', say('no-payload'), { logText: say('no-payload-kept') })
       }),
     ]
   }

@@ -1,5 +1,6 @@
 import { RelayError } from '../errors'
 import { isNear } from '../lib/words'
+import { say } from '../texts/text'
 import { digestTemplate } from './digest'
 import type { Source } from './source'
 import { sources } from './sources'
@@ -33,7 +34,7 @@ export class Sources {
     const { name } = source
     if (!namePattern.test(name)) throw new RelayError('bad-request', nameRule)
     if (this.known.has(name) || name === digestTemplate) {
-      throw new RelayError('conflict', `there is a source "${name}" already: choose another name`)
+      throw new RelayError('conflict', say('source-exists', { name }))
     }
     this.known.set(name, source)
     return () => void this.known.delete(name)

@@ -1,4 +1,3 @@
-import type { Logger } from 'koishi'
 import type { Access } from '../access/access'
 import type { Caller } from '../access/caller'
 import type { Refusals } from '../access/refusals'
@@ -8,9 +7,9 @@ import { parseHandling, readChoice, readTiming, type Timing } from '../http/pref
 import { failure, type Answer, type Exchange, type PlainAnswer, type Route, type Success } from '../http/routes'
 import type { Order, Sender } from '../http/sender'
 import { languages, type Language } from '../texts/language'
-import { words } from '../texts/text'
+import { isText, say, words, type Text } from '../texts/text'
 import { matchesGlob, readList } from '../lib/words'
-import { printable } from '../lib/log'
+import type { Log } from '../lib/log'
 import { parseDestinations } from '../message/target'
 import type { Content, Destinations, Item, Severity, TargetNames } from '../message/model'
 import { isKeyField, pattern, readAddress, textsInPath, type HookAddress } from './address'
@@ -42,15 +41,11 @@ export interface HookOptions {
   limits: BodyLimits
   /** The language of messages if neither the address nor the target has one. */
   language: Language
-  logger: Logger
+  logger: Pick<Log, 'warn'>
 }
 
 /** When a sender may repeat a refused request, in seconds. */
 const retryAfter = '30'
-
-const noSuchKeyOrSecret = words('neither the key nor the secret of the signature matches a key: give the sender one that is allowed hooks')
-const noSuchToken = (header: string): string => `wrong token: ${header} matches no key; give the sender a key that is allowed hooks`
-const noSuchKey = 'missing or wrong API key: end the address with "?key=<key>", or send "Authorization: Bearer <key>"'
 
 /** Temporary failures. They are answered with 503, because many senders retry only after a 5xx. */
 const temporary: ReadonlySet<ErrorCode> = new Set(['queue-full', 'rate-limited', 'in-progress', 'storage-full'])
@@ -100,7 +95,7 @@ class Hooks {
     try {
       return access.verify(secret => source.verify?.({ headers: request.headers, raw }, secret) ?? false, address)
     } catch (error) {
-      throw given.length > 0 && error instanceof RelayError ? error.with({ said: noSuchKeyOrSecret }) : error
+      throw given.length > 0 && error instanceof RelayError ? error.with({ said: say('no-such-key-or-secret') }) : error
     }
   }
 
@@ -110,8 +105,9 @@ class Hooks {
       const address = readAddress(exchange, this.options.sources)
       const source = await this.find(exchange, address)
       const [answer, asked] = await this.accept(exchange, address, source)
-      const { data } = answer
-      this.options.refusals.accept(`hooks/${exchange.params.source ?? ''}`, 'skipped' in data ? words(String(data.skipped)) : undefined)
+      const { skipped }: { skipped?: unknown } = answer.data
+      const why = skipped === undefined || isText(skipped) ? skipped : words(String(skipped))
+      this.options.refusals.accept(`hooks/${exchange.params.source ?? ''}`, why)
       if (!source.shape || 'dry_run' in answer.data) return answer
       return { ...source.shape.success(asked, answer.data), log: answer.log, headers: answer.headers }
     } catch (thrown) {
@@ -172,7 +168,7 @@ class Hooks {
       translations.set(lang, { mode, items, longText: 'file', ...event, ...timing, ...threadOf(thread, source, reading) })
     }
     const [content] = translations.values()
-    if (!content) return skip('its template gives no text')
+    if (!content) return skip(say('template-gives-no-text'))
     const key = keyFor(query, targets, source, hook)
     // A template may produce text in only some of the languages.
     const list = localized.filter(({ lang }) => translations.has(lang))
@@ -192,10 +188,10 @@ class Hooks {
     const isOwn = !source && name !== digestTemplate && await templates.has(name)
     if (!source && !isOwn) demandNewName(name, sources)
     if (segments.length > 0 && !door?.takesTail) {
-      throw new RelayError('not-found', `the address goes on behind the target: it is /hooks/${name}/<target>, and several targets have commas between them`)
+      throw new RelayError('not-found', say('address-goes-on', { name }))
     }
     if (source) return source
-    if (request.method === 'GET') throw new RelayError('method-not-allowed', 'use POST, PUT', { headers: { allow: 'POST, PUT' } })
+    if (request.method === 'GET') throw new RelayError('method-not-allowed', say('use-methods', { methods: ['POST', 'PUT'] }), { headers: { allow: 'POST, PUT' } })
     return isOwn ? ownSource(name) : genericSource(name)
   }
 
@@ -206,7 +202,7 @@ class Hooks {
       const { topic } = (await parseHook(exchange, exchange.body, source)).payload
       if (typeof topic === 'string' && topic !== '') return topic
     }
-    throw new RelayError('no-such-target', `the address ends without a target: it is /hooks/${source.name}/<target>, with group:<id>, private:<id> or a name`)
+    throw new RelayError('no-such-target', say('address-without-target', { name: source.name }))
   }
 
   /** Renders the message of an event. If the template fails, the message is a plain list of the fields. */
@@ -216,7 +212,7 @@ class Hooks {
     const { templates, logger } = this.options
     const { name, like = name, template } = source
     const rendered = await templates.render(like, view, language, template?.(language)).catch((error: unknown) => {
-      logger.warn('%s', printable(`${id} the template of ${JSON.stringify(name)} failed, so a plain text is sent: ${reasonOf(error)}`))
+      logger.warn(say('template-failed', { id, name: JSON.stringify(name), reason: reasonOf(error) }))
       return { text: renderPlainly(view), pictures: [], severity: undefined }
     })
     const text = tidy(format === undefined ? rendered.text : readerOf(format)(rendered.text))
@@ -233,13 +229,13 @@ function identifyBy(access: Access, keys: readonly Buffer[], { request, address 
   } catch (error) {
     if (!(error instanceof RelayError && error.code === 'unauthorized')) throw error
     const { keyHeader } = source ?? {}
-    const hint = source?.isSigned ? `${noSuchKey}, or enter a key that signs as the secret` : noSuchKey
-    throw error.with({ said: words(keyHeader !== undefined && keyHeader in request.headers ? noSuchToken(keyHeader) : hint) })
+    if (keyHeader !== undefined && keyHeader in request.headers) throw error.with({ said: say('no-such-token', { header: keyHeader }) })
+    throw error.with({ said: say(source?.isSigned ? 'no-such-key-signed' : 'no-such-key-hooks') })
   }
 }
 
-function skip(why: string): Success {
-  return { data: { skipped: why }, log: `skipped: ${why}` }
+function skip(why: Text | string): Success {
+  return { data: { skipped: why }, log: say('skipped', { why }) }
 }
 
 /** Some senders have their payload in the query, so that `severity` may be a field of it: any usual word counts, and others do not. */
@@ -271,15 +267,15 @@ function keyFor(query: URLSearchParams, targets: string, source: Source, hook: H
  * The reason why `?events=`, `?branch=` or `?status=` of the address excludes an event; `undefined` if none does. Each is a list with
  * commas, in which `*` matches any characters, including slashes. A filter does not apply to an event without the property.
  */
-function whyFilteredOut({ name, branch, status }: HookEvent, query: URLSearchParams): string | undefined {
+function whyFilteredOut({ name, branch, status }: HookEvent, query: URLSearchParams): Text | undefined {
   const isOut = (parameter: string, value: string | undefined): boolean => {
     const patterns = readList(query.getAll(parameter).join(',')) ?? []
     return value !== undefined && patterns.length > 0 && !patterns.some(pattern => matchesGlob(pattern, value))
   }
-  if (status === started && !query.get('status')) return 'the start of a run is told where the address asks for status=started'
-  if (isOut('events', name)) return 'not one of the events that were asked for'
-  if (isOut('branch', branch)) return 'not on a branch that was asked for'
-  if (isOut('status', status)) return 'not with a status that was asked for'
+  if (status === started && !query.get('status')) return say('skip-started')
+  if (isOut('events', name)) return say('skip-other-event')
+  if (isOut('branch', branch)) return say('skip-other-branch')
+  if (isOut('status', status)) return say('skip-other-status')
 }
 
 /** @throws RelayError `not-found` for a name that a source cannot have, and for one that is probably mistyped */
@@ -287,8 +283,7 @@ function demandNewName(name: string, sources: Sources): void {
   const isName = namePattern.test(name) && name !== digestTemplate
   const nearest = isName ? sources.nearest(name) : undefined
   if (isName && nearest === undefined) return
-  const advice = nearest === undefined
-    ? `the address is /hooks/<source>/<target>, with one of ${sources.names().join(', ')}, or a name of your own: ${nameRule}, and not be "${digestTemplate}"`
-    : `the address is /hooks/${nearest}/<target>; another system needs a name that is less alike, or a template of this name`
-  throw new RelayError('not-found', `no such source: ${advice}`, { logText: 'no such source' })
+  throw new RelayError('not-found', nearest === undefined
+    ? say('no-such-source-but', { names: sources.names(), rule: nameRule, digest: digestTemplate })
+    : say('no-such-source-near', { nearest }), { logText: say('no-such-source') })
 }

@@ -4,6 +4,7 @@ import type { Language } from '../texts/language'
 import type { JsonObject } from '../lib/shape'
 import { header } from './fields'
 import type { Severity } from '../message/model'
+import { say, type Text } from '../texts/text'
 import { severityOfWord } from './marks'
 import type { Markup } from './markup'
 import type { Shape } from './shapes'
@@ -47,22 +48,21 @@ export interface HookEvent {
   format?: Markup | undefined
 }
 
-/** An event, or the reason why the payload makes no message. */
-export type Reading = HookEvent | { skipped: string }
+/** An event, or the reason why the payload makes no message; that of a source of another plugin is a string. */
+export type Reading = HookEvent | { skipped: Text | string }
 
 /** How bad an event is; `undefined` if it does not say. */
 export function severityOf({ severity, status }: HookEvent): Severity | undefined {
   return severity ?? severityOfWord(status)
 }
 
-const lacks = { action: 'events without an action produce no message', state: 'events without a state produce no message' }
-
 /** The status of a run that has begun. Such events make messages only if the address asks for them by `?status=`. */
 export const started = 'started'
 
 /** Skips an event because of its action or state, in the sender's word; empty if the event has none. */
-export function skip(what: 'action' | 'state', value: string): { skipped: string } {
-  return { skipped: value === '' ? lacks[what] : `its ${what} "${value}" produces no message` }
+export function skip(what: 'action' | 'state', value: string): { skipped: Text } {
+  if (value === '') return { skipped: say(what === 'action' ? 'skip-without-action' : 'skip-without-state') }
+  return { skipped: say(what === 'action' ? 'skip-action' : 'skip-state', { value }) }
 }
 
 /** The identity of an event, so that a repeated event is sent only once. */

@@ -4,6 +4,7 @@ import { byCaller, route, type Route } from '../http/routes'
 import { languages, type Language } from '../texts/language'
 import { isObject } from '../lib/shape'
 import { writeLink } from '../message/link'
+import { say } from '../texts/text'
 import type { LastPayloads } from './payloads'
 import { tidy } from './plain'
 import type { Source } from './source'
@@ -31,7 +32,7 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
   const find = async (name: string): Promise<{ template: string, source: string }> => {
     const given = sourceOf(name).template?.(language)
     const found = await templates.find(name) ?? (given === undefined ? undefined : { template: given, source: 'built-in' })
-    if (!found) throw new RelayError('not-found', 'there is no template of this name')
+    if (!found) throw new RelayError('not-found', say('no-template'))
     return found
   }
 
@@ -39,14 +40,14 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
     route('GET', '/templates/:source', ['admin'], async ({ params: { source = '' } }) => ({ data: await find(source) })),
     route('PUT', '/templates/:source', ['admin'], async exchange => {
       const { template } = readFields(await readJson(exchange, limits))
-      demand(typeof template === 'string', 'template must be text')
+      demand(typeof template === 'string', say('template-text'))
       const { source: name = '' } = exchange.params
       await templates.put(name, template)
       return { data: { template, source: 'own' }, log: `the template ${JSON.stringify(name)} was saved ${byCaller(exchange)}` }
     }),
     route('DELETE', '/templates/:source', ['admin'], async exchange => {
       const { source: name = '' } = exchange.params
-      if (!await templates.remove(name)) throw new RelayError('not-found', 'there is no template of your own of this name')
+      if (!await templates.remove(name)) throw new RelayError('not-found', say('no-own-template'))
       return { data: { name }, log: `the template ${JSON.stringify(name)} was removed ${byCaller(exchange)}` }
     }),
     route('POST', '/templates/:source/preview', ['admin'], async exchange => {
@@ -54,14 +55,14 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
       const fields = readFields(await readJson(exchange, limits))
       const { payload, event, lang = language } = fields
       const template = fields.template ?? (await find(name)).template
-      demand(typeof template === 'string', 'template must be text')
-      demand(payload === undefined || isObject(payload), 'payload must be an object')
-      demand(event === undefined || typeof event === 'string', 'event must be text')
+      demand(typeof template === 'string', say('template-text'))
+      demand(payload === undefined || isObject(payload), say('payload-object'))
+      demand(event === undefined || typeof event === 'string', say('event-text'))
       const locale = languages.find(each => each === lang)
       demand(locale !== undefined, `lang must be ${languages.join(' or ')}`)
       const last = payload ? undefined : payloads.of(name)
       const given = payload ?? last?.payload
-      if (!given) throw new RelayError('not-found', 'no payload of this source is kept: give one as payload')
+      if (!given) throw new RelayError('not-found', say('give-payload'))
       const headers = Object.fromEntries(eventHeaders.map(header => [header, event ?? last?.event]))
       const reading = sourceOf(name).read({ headers, raw: Buffer.alloc(0), query: new URLSearchParams(), payload: given })
       if ('skipped' in reading) return { data: reading }
@@ -69,7 +70,7 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
         const { text, pictures } = await templates.renderText(template, reading.view, locale)
         return { data: { text: tidy(text), pictures: pictures.map(writeLink) } }
       } catch (error) {
-        throw new RelayError('bad-request', `template: ${reasonOf(error)}`)
+        throw new RelayError('bad-request', say('template-flaw', { reason: reasonOf(error) }))
       }
     }),
   ]

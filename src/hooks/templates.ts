@@ -8,6 +8,7 @@ import type { JsonObject } from '../lib/shape'
 import { writeWhole } from '../lib/whole-file'
 import { parseLink } from '../message/link'
 import type { Link, Severity } from '../message/model'
+import { say, type Text } from '../texts/text'
 import { severityOfWord } from './marks'
 
 /** The output of a template. */
@@ -41,7 +42,7 @@ const shared: ReadonlyMap<string, string> = new Map([
   ['wecom', 'dingtalk'],
 ])
 export const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
-export const nameRule = 'its name must be 1 to 64 letters (a to z), digits, dots, underscores and hyphens, and begin with a letter or digit'
+export const nameRule = say('source-name-rule')
 
 /** The folder of the built-in templates, next to the code both before and after the build. */
 const builtIn = join(__dirname, 'templates')
@@ -94,7 +95,7 @@ export class Templates {
     try {
       parse(text)
     } catch (error) {
-      throw new RelayError('bad-request', `template: ${reasonOf(error)}`)
+      throw new RelayError('bad-request', say('template-flaw', { reason: reasonOf(error) }))
     }
     await writeWhole(this.pathOf(name), text).catch(failToWrite)
   }
@@ -128,23 +129,26 @@ export class Templates {
   }
 
   /** Checks the operator's templates. @returns a warning for each unusable one, or their folder, with the reason */
-  async check(): Promise<string[]> {
-    const warnings: string[] = []
+  async check(): Promise<Text[]> {
+    const warnings: Text[] = []
     const files = await readdir(this.folder).catch((error: unknown) => {
       const reason = reasonOf(error)
-      if (reason !== 'ENOENT') warnings.push(`the templates in ${this.folder} are not used: the folder cannot be read (${reason})`)
+      if (reason !== 'ENOENT') warnings.push(say('templates-unreadable', { folder: this.folder, reason }))
       return []
     })
     for (const file of files) {
       if (!file.endsWith(extension)) continue
       const name = file.slice(0, -extension.length)
-      const label = `the template ${JSON.stringify(file.slice(0, 100))}`
+      const unusable = (reason: Text | string): void => void warnings.push(say('template-unusable', { file: JSON.stringify(file.slice(0, 100)), reason }))
+      if (!namePattern.test(name)) {
+        unusable(nameRule)
+        continue
+      }
       try {
-        if (!namePattern.test(name)) throw new Error(nameRule)
         const { parse } = await this.load()
         parse(await readFile(this.pathOf(name), 'utf8'))
       } catch (error) {
-        warnings.push(`${label} cannot be used: ${reasonOf(error)}`)
+        unusable(reasonOf(error))
       }
     }
     return warnings
@@ -172,7 +176,7 @@ export class Templates {
 
 /** @throws RelayError `store-down` */
 function failToWrite(error: unknown): never {
-  throw new RelayError('store-down', `the template cannot be written (${reasonOf(error)}): make the data folder writable, and free some space`)
+  throw new RelayError('store-down', say('template-unwritten', { reason: reasonOf(error) }))
 }
 
 /** The reason of LiquidJS or the file system in one line, without paths and rendered text. */

@@ -1,6 +1,7 @@
 import { RelayError } from '../errors'
 import { readBody, type BodyLimits, type Received } from '../http/body'
 import { onAbort } from '../lib/async'
+import { say } from '../texts/text'
 
 /** The limit for all bodies together, in bytes. */
 const maxTotal = 32 * 1024 * 1024
@@ -42,7 +43,7 @@ export class UnprovenBodies {
     for (const oldest of this.arriving.keys()) {
       if (this.total <= maxTotal) return
       this.leave(oldest)
-      oldest.abort(new RelayError('too-slow', 'too many requests with a signature or a key in the body arrive at once: send it again later', { status: 503 }))
+      oldest.abort(new RelayError('too-slow', say('too-many-unproven'), { status: 503 }))
     }
   }
 

@@ -50,7 +50,7 @@ export interface Exchange extends Received {
 interface Told {
   headers?: RelayError['headers']
   /** The result for the log; `ok` by default. */
-  log?: string
+  log?: Text | string
 }
 
 /** `data` of the envelope, and the status, 200 by default. */
@@ -333,7 +333,7 @@ interface Entry {
   /** Absent if the path has no such method. */
   route: Route | undefined
   error: RelayError | undefined
-  log: string | undefined
+  log: Text | string | undefined
   /** In milliseconds. */
   duration: number
 }
@@ -366,7 +366,7 @@ function logRequest({ logger, refusals }: RouteOptions, exchange: Exchange, entr
 /** @param origin the source of a refused request; otherwise empty */
 function describe(exchange: Exchange, { path, error, log = 'ok', duration }: Entry, origin: string, language: Language): string {
   const { id, caller, target, ignored, request, response } = exchange
-  const result = error ? `${error.status} ${error.code}: ${error.logText.in(language)}` : `${response.statusCode} ${log}`
+  const result = error ? `${error.status} ${error.code}: ${error.logText.in(language)}` : `${response.statusCode} ${typeof log === 'string' ? log : log.in(language)}`
   const omission = ignored?.length ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
   const key = caller.name === null ? '' : `key ${JSON.stringify(caller.name)}`
   const about = [target, key, origin].filter(Boolean).join(' ') || '-'

@@ -8,6 +8,7 @@ import { address, count, cut, date, header, joinLines, labelled, line, object, o
 import { excerpt, fromRobotMarkdown } from '../markup'
 import { severityOfWord } from '../marks'
 import type { EventKey, HookEvent, HookRequest, Source } from '../source'
+import { say } from '../../texts/text'
 
 /** The most alerts that a message lists. */
 const maxAlerts = 8
@@ -72,7 +73,7 @@ function customTexts({ title, message }: JsonObject): Record<'title' | 'message'
  */
 function readAlerts(payload: JsonObject, sender: string, pages: readonly string[]): HookEvent {
   if (!Array.isArray(payload.alerts)) {
-    throw new RelayError('bad-request', `this is not a notification of ${sender}: it has no alerts; use its default payload`)
+    throw new RelayError('bad-request', say('no-alerts', { sender }))
   }
   const all = objects(payload.alerts, Infinity)
   const firing = all.filter(alert => alert.status !== 'resolved')

@@ -5,6 +5,7 @@ import { fromDiscord, readerOf, type Reader } from '../markup'
 import { markOfColor, severityIn, unlessMarked } from '../marks'
 import { discordShape } from '../shapes'
 import type { Source } from '../source'
+import { say } from '../../texts/text'
 
 /** The most levels of nested components that are read: containers contain sections. */
 const maxDepth = 4
@@ -22,7 +23,7 @@ export const discord: Source = {
     const components = joinLines(...all.map(readComponent))
     const pictures = all.flatMap(picturesOf)
     if ([text, components].every(each => each === '') && embeds.length === 0 && pictures.length === 0) {
-      throw new RelayError('bad-request', 'there is neither content nor an embed or a component with text')
+      throw new RelayError('bad-request', say('no-content'))
     }
     const severity = severityIn(text, ...embeds.map(each => each.mark + (each.title || each.text)), components)
     return { name: 'message', ...severity && { severity }, view: { sender: line(payload.username), text, embeds, components, pictures } }

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../lib/shape'
 import { address, count, demandObject, firstLine, firstOf, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { skip, started, type Reading } from '../source'
+import { say, type Text } from '../../texts/text'
 
 /** The most commits of a push that a message lists. */
 const maxCommits = 5
@@ -46,7 +47,7 @@ const emptyView = {
 type ForgeView = Readonly<typeof emptyView>
 
 /** The result of a reader: an event, or the reason why it makes no message. */
-export type ForgeReading = Event | { skipped: string }
+export type ForgeReading = Event | { skipped: Text | string }
 
 /** The fields that a reader sets. */
 export type Event = Partial<ForgeView> & {
@@ -71,7 +72,7 @@ export function readEvent(
   readers: ReadonlyMap<string, Reader>, kind: string, payload: JsonObject, action: string, common: Pick<ForgeView, 'event' | 'repo' | 'who'>,
 ): Reading {
   const reader = readers.get(kind)
-  if (!reader) return { skipped: `${kind} events produce no message` }
+  if (!reader) return { skipped: say('skip-kind', { kind }) }
   const reading = reader(payload, action)
   if ('skipped' in reading) return reading
   const { branch, run = '', ...view } = reading
@@ -149,7 +150,7 @@ export function commitsOf(value: unknown, total: unknown, who: string): Pick<For
 export function pushOf(
   ref: { kind: 'branch' | 'tag', ref: string }, action: string, commits: ReturnType<typeof commitsOf>, more: Partial<ForgeView>,
 ): ForgeReading {
-  if (action === '' && commits.total === 0 && !more.forced) return { skipped: 'it brings no commits' }
+  if (action === '' && commits.total === 0 && !more.forced) return { skipped: say('skip-no-commits') }
   // Commits of a pushed tag are left out, because they were pushed with a branch too.
   const isBranch = ref.kind === 'branch'
   return { ...isBranch && { branch: ref.ref }, ...ref, action, ...isBranch && action !== 'deleted' && commits, ...more }

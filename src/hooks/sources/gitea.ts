@@ -4,6 +4,7 @@ import type { JsonObject } from '../../lib/shape'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { keyIn, type SignedRequest, type Source } from '../source'
+import { say } from '../../texts/text'
 import { commentOf, commitsOf, isZero, only, pushOf, readersOf, readEvent, refOf, releaseOf, requestOf, stateOf, topicOf, type Reader, type ForgeReading } from './forge'
 
 /** The variants of a header for the three forges. Forgejo and Gitea send all variants, Gogs only its own. */
@@ -16,7 +17,7 @@ export const gitea: Source = {
 
   read({ headers, payload }) {
     const event = line(header(headers, ...named('event')))
-    if (event === '') throw new RelayError('bad-request', 'this is not a Gitea event: the header X-Gitea-Event is missing')
+    if (event === '') throw new RelayError('bad-request', say('no-event-header', { sender: 'Gitea', header: 'X-Gitea-Event' }))
     return readEvent(readers, event, payload, line(payload.action), {
       event,
       repo: firstOf(object(payload.repository).full_name, object(object(payload.run).repository).full_name),
@@ -65,7 +66,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['push', readPush],
   ['create', payload => {
     const { ref } = refOf(payload.ref)
-    if (payload.ref_type !== 'tag') return { skipped: 'the push of the branch is told' }
+    if (payload.ref_type !== 'tag') return { skipped: say('skip-branch-created') }
     return { action: 'created', kind: 'tag', ref, link: pageOf(payload, `src/tag/${ref}`) }
   }],
   ['delete', payload => {
@@ -93,7 +94,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['status', payload => {
     const page = address(payload.target_url)
     // Gitea's own runs have a status for each job.
-    if (page.includes('/actions/runs/')) return { skipped: 'its workflow_run is told' }
+    if (page.includes('/actions/runs/')) return { skipped: say('skip-for-run') }
     return stateOf(line(payload.state), { name: line(payload.context), title: line(payload.description), who: '', link: page })
   }],
   ['workflow_run', about('workflow_run', ['requested', 'in_progress', 'completed'], (run, action, payload) => {
@@ -129,7 +130,7 @@ function refOfPath(path: string): string {
 
 function readPush(payload: JsonObject): ForgeReading {
   const { kind, ref } = refOf(payload.ref)
-  if (kind === 'tag') return { skipped: 'that the tag was created is told' }
+  if (kind === 'tag') return { skipped: say('skip-tag-push') }
   // In the payload the newest is first, unlike on GitHub.
   const newestLast = objects(payload.commits, Infinity).toReversed()
   const commits = commitsOf(newestLast, payload.total_commits, nameOf(payload.pusher) || nameOf(payload.sender))

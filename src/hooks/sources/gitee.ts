@@ -5,6 +5,7 @@ import type { JsonObject } from '../../lib/shape'
 import { isRecent } from '../../lib/webhook-signature'
 import { address, firstOf, header, line, object, objects } from '../fields'
 import { skip, type Source } from '../source'
+import { say } from '../../texts/text'
 import { commentOf, commitsOf, only, pushOf, readersOf, readEvent, refOf, topicOf, type Reader, type ForgeReading } from './forge'
 
 /** The maximum age of a signature by Gitee's own rule, in milliseconds. */
@@ -18,7 +19,7 @@ export const gitee: Source = {
 
   read({ payload }) {
     const event = line(payload.hook_name).replace(/_hooks$/, '')
-    if (event === '') throw new RelayError('bad-request', 'this is not a Gitee event: it has no hook_name')
+    if (event === '') throw new RelayError('bad-request', say('no-event-field', { sender: 'Gitee', field: 'hook_name' }))
     const repo = line(object(payload.repository).path_with_namespace)
     return readEvent(readers, event, payload, line(payload.action), { event, repo, who: nameOf(payload) })
   },

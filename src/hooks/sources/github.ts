@@ -2,6 +2,7 @@ import { RelayError } from '../../errors'
 import type { JsonObject } from '../../lib/shape'
 import { address, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { keyIn, signedIn, type Source } from '../source'
+import { say } from '../../texts/text'
 import { commentOf, commitsOf, only, pushOf, readersOf, readEvent, refOf, releaseOf, requestOf, stateOf, topicOf, type Reader, type ForgeReading } from './forge'
 
 export const github: Source = {
@@ -9,7 +10,7 @@ export const github: Source = {
 
   read({ headers, payload }) {
     const event = line(header(headers, 'x-github-event'))
-    if (event === '') throw new RelayError('bad-request', 'this is not a GitHub event: the header X-GitHub-Event is missing')
+    if (event === '') throw new RelayError('bad-request', say('no-event-header', { sender: 'GitHub', header: 'X-GitHub-Event' }))
     return readEvent(readers, event, payload, line(payload.action), {
       event,
       repo: line(object(payload.repository).full_name) || line(object(payload.organization).login),
@@ -31,7 +32,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['pull_request_review', about('review', ['submitted'], (review, _, payload) => {
     const state = line(review.state).toLowerCase()
     const { text, link: page } = commentOf(review)
-    if (state === 'commented' && text === '') return { skipped: 'its comments are told by themselves' }
+    if (state === 'commented' && text === '') return { skipped: say('skip-for-comments') }
     const request = demandObject(payload, 'pull_request', 'GitHub')
     return { action: state, kind: 'pull_request', branch: line(object(request.base).ref), ...topicOf(request), text, link: page }
   })],
@@ -60,7 +61,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
     })
   })],
   ['check_run', about('check_run', ['completed'], check => {
-    if (object(check.app).slug === 'github-actions') return { skipped: 'its workflow_run is told' }
+    if (object(check.app).slug === 'github-actions') return { skipped: say('skip-for-run') }
     const branch = line(object(check.check_suite).head_branch, 250)
     return stateOf(line(check.conclusion), {
       branch, ref: branch, name: line(check.name), title: line(object(check.output).title), who: '', link: address(check.html_url),
@@ -86,7 +87,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   })],
   ['gollum', payload => {
     const [page] = objects(payload.pages)
-    if (!page) return { skipped: 'no page was changed' }
+    if (!page) return { skipped: say('skip-no-page') }
     return { action: line(page.action), name: firstOf(page.title, page.page_name), text: line(page.summary), link: address(page.html_url) }
   }],
   ['repository', only(

@@ -5,6 +5,7 @@ import { isSignedWith } from '../../lib/webhook-signature'
 import { address, count, demandObject, firstLine, firstOf, header, line, object, objects } from '../fields'
 import { excerpt } from '../markup'
 import { skip, type Source } from '../source'
+import { say } from '../../texts/text'
 import { commitsOf, isZero, only, pushOf, readersOf, readEvent, refOf, releaseOf, stateOf, type Event, type Reader, type ForgeReading } from './forge'
 
 /** The most failed jobs of a pipeline that a message lists. */
@@ -15,8 +16,8 @@ export const gitlab: Source = {
 
   read({ headers, payload }) {
     const kind = firstOf(payload.object_kind, payload.event_name)
-    if (kind === '' && 'before' in payload) return { skipped: 'a test of Codeup produces no message' }
-    if (kind === '') throw new RelayError('bad-request', 'this is not a GitLab event: it has no object_kind')
+    if (kind === '' && 'before' in payload) return { skipped: say('skip-codeup-test') }
+    if (kind === '') throw new RelayError('bad-request', say('no-event-field', { sender: 'GitLab', field: 'object_kind' }))
     const user = object(payload.user)
     return readEvent(readers, kind, payload, line(object(payload.object_attributes).action), {
       event: eventOf(header(headers, 'x-gitlab-event'), kind),
@@ -121,7 +122,7 @@ function pageOf({ project, repository, before, after }: JsonObject, ref: string,
 
 function readNote(payload: JsonObject): ForgeReading {
   const { note, system, url } = attributesOf(payload)
-  if (system === true) return { skipped: 'GitLab wrote it itself' }
+  if (system === true) return { skipped: say('skip-own-note') }
   const comment = { action: 'comment', text: excerpt(note), link: address(url) }
   const { merge_request: request, issue, commit } = payload
   if (request) return { ...topicOf(object(request)), kind: 'merge_request', branch: line(object(request).target_branch, 250), ...comment }
@@ -154,7 +155,7 @@ function readPipeline(payload: JsonObject): ForgeReading {
 
 function readJob(payload: JsonObject): ForgeReading {
   const { build_status: status, build_allow_failure: mayFail, build_failure_reason: reason, build_id: id, ref, tag } = payload
-  if (status !== 'failed' || mayFail === true) return { skipped: 'of jobs only failures are told' }
+  if (status !== 'failed' || mayFail === true) return { skipped: say('skip-job') }
   const branch = line(ref, 250)
   const request = /^refs\/merge-requests\/(\d+)\//.exec(branch)?.[1]
   const page = firstOf(object(payload.project).web_url, object(payload.repository).homepage)

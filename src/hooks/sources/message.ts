@@ -9,6 +9,7 @@ import { renderPlainly } from '../plain'
 import { fieldsOfHeaders, linksOf, objectOf, othersOf, severityOf, wordsOf } from '../push'
 import { messageShape, pushShape } from '../shapes'
 import { keyIn, type HookEvent, type HookRequest, type Source } from '../source'
+import { say } from '../../texts/text'
 
 /** The possible fields of the title and of the text; the first that is not empty counts. */
 const titles = ['title', 'subject', 'summary']
@@ -85,7 +86,7 @@ export function readMessage(request: HookRequest, given?: string): HookEvent {
   if (joinLines(title, subtitle, text) === '' && attachments.length === 0) {
     // A client that sends an empty text has nothing to say but what is neither for its service nor empty.
     const list = renderPlainly(texts.some(name => name in body) ? othersOf(payload, used, '') : payload)
-    if (list === '') throw new RelayError('bad-request', 'there is no text: send it as message, text, msg, content or body; title is optional')
+    if (list === '') throw new RelayError('bad-request', say('no-text-field'))
     return { name: 'message', view: { mark: '', title, subtitle, text, fields: list, links: [], attachments } }
   }
   if (about !== '' && title === about) for (const name of ['involvedobject', 'regarding', 'reason']) used.add(name)

@@ -7,6 +7,7 @@ import { fromMarkdown, fromRobotMarkdown, readerOf, withLinks, type Markup } fro
 import { markOfColor, severityIn, unlessMarked } from '../marks'
 import { errcodeShape, feishuShape, type Shape } from '../shapes'
 import type { Source } from '../source'
+import { say } from '../../texts/text'
 
 /** The readers of the content, by kind of message. */
 type Readers = ReadonlyMap<string, ContentReader>
@@ -35,7 +36,7 @@ function robot(
       const kind = line(payload[field])
       const view = { ...emptyView, ...readers.get(kind)?.(contentOf(payload, kind), format) }
       if (Object.values(view).every(each => each === '')) {
-        throw new RelayError('bad-request', `${field} must be one of ${[...readers.keys()].join(', ')}, with its content`)
+        throw new RelayError('bad-request', say('kind-with-content', { field, kinds: [...readers.keys()] }))
       }
       const severity = severityIn(view.title, view.text)
       return { name: 'message', ...severity && { severity }, view }

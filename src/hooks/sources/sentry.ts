@@ -4,6 +4,7 @@ import { keyIn, signedIn, skip, type EventKey, type HookEvent, type Reading, typ
 import { address, demandObject, firstOf, header, line, object } from '../fields'
 import { excerpt } from '../markup'
 import { severityOfWord } from '../marks'
+import { say } from '../../texts/text'
 
 /** The data for the template. Every field is present; one that does not apply to the event is empty. */
 const emptyView = {
@@ -49,7 +50,7 @@ export const sentry: Source = {
     // The older integration has no such header, but a preview of a template adds one.
     if (event === '' || 'triggering_rules' in payload) return readLegacy(payload)
     const reader = readers.get(event)
-    if (!reader) return { skipped: `${event} events produce no message` }
+    if (!reader) return { skipped: say('skip-kind', { kind: event }) }
     const action = line(payload.action)
     const { status, thread, ...fields } = reader(demandObject(payload, 'data', 'Sentry'), action, payload) ?? {}
     if (fields.title === undefined) return skip('action', action)
@@ -99,7 +100,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 function readLegacy(payload: JsonObject): HookEvent {
   const { id, project, project_name: name, culprit, level, message, url, triggering_rules: rules, event } = payload
   if (!isObject(event) || address(url) === '') {
-    throw new RelayError('bad-request', 'this is not a Sentry event: the header Sentry-Hook-Resource is missing')
+    throw new RelayError('bad-request', say('no-event-header', { sender: 'Sentry', header: 'Sentry-Hook-Resource' }))
   }
   const title = line(event.title, 200) || line(message, 200)
   const severity = severityOfWord(level)

@@ -6,6 +6,7 @@ import { fromMarkdown, fromSlack, readerOf, withEmoji, type Reader } from '../ma
 import { markOfColor, severityIn, unlessMarked } from '../marks'
 import { slackShape } from '../shapes'
 import type { Source } from '../source'
+import { say } from '../../texts/text'
 
 /** The most levels of nested elements of rich text that are read. */
 const maxDepth = 8
@@ -21,7 +22,7 @@ export const slack: Source = {
     const text = joinLines(...blocks.map(readBlock)) || read(payload.text) || fromMarkdown(payload.markdown_text)
     const attachments = objects(payload.attachments).map(attachment => readAttachment(attachment, read, text))
     const pictures = blocks.flatMap(pictureOf)
-    if (text === '' && pictures.length === 0 && attachments.every(isEmpty)) throw new RelayError('bad-request', 'there is no text')
+    if (text === '' && pictures.length === 0 && attachments.every(isEmpty)) throw new RelayError('bad-request', say('no-text'))
     const severity = severityIn(text, ...attachments.map(each => each.mark + each.pretext + each.text))
     return { name: 'message', ...severity && { severity }, view: { text, attachments, pictures } }
   },

@@ -2,6 +2,7 @@ import { RelayError } from '../../errors'
 import { address, firstOf, line, object, parsed } from '../fields'
 import { readerOf } from '../markup'
 import type { Source } from '../source'
+import { say } from '../../texts/text'
 
 /** The longest reason in a message, in UTF-16 units. */
 const maxReason = 300
@@ -19,7 +20,7 @@ export const uptimeKuma: Source = {
     const text = readerOf(format)(payload.msg)
     const state = typeof heartbeat.status === 'number' ? states[heartbeat.status] : undefined
     // Without a heartbeat it is a test, or an expiring certificate or domain.
-    if (state === undefined && text === '') throw new RelayError('bad-request', 'there is neither a heartbeat nor a msg')
+    if (state === undefined && text === '') throw new RelayError('bad-request', say('no-heartbeat'))
     const reason = line(heartbeat.msg, maxReason)
     const id = line(monitor.id, 60)
     return {

@@ -73,7 +73,7 @@ async function check(source: Source, request: HookRequest, name: string, number 
   const reading = readOf(source, request)
   if (!reading) return
   if (!isEvent(reading)) {
-    assert(reading.skipped.length < 300, name)
+    assert(String(reading.skipped).length < 300, name)
     return
   }
   assert(reading.name !== '' && `${reading.name}${reading.branch}${reading.status}`.length < 600, name)
