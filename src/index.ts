@@ -88,7 +88,7 @@ export function apply(ctx: Context, config: Config): void {
   // Read once, because access through the context is slow.
   const { server } = ctx
   const metrics = Metrics.of(ctx, doors)
-  const alerts = Alerts.to(settings.alertTo, fixedNames, ctx, logger, warn)
+  const alerts = Alerts.to(settings.alertTo, fixedNames, ctx, log, warn)
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
   const publicUrl = (): string => settings.selfUrl || server.config.selfUrl || ''
   const links = new MediaLinks(() => (publicUrl() || server.selfUrl) + settings.path, apiKey)
@@ -99,7 +99,7 @@ export function apply(ctx: Context, config: Config): void {
   const inFlight = new InFlight()
   const sources = new Sources()
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
-  const recorder = new Recorder({ clock: systemClock, names, directory: roster, language, port, store, logger })
+  const recorder = new Recorder({ clock: systemClock, names, directory: roster, language, port, store, logger: log })
   const usages = new Usages(store)
   const { relay, ended } = startRelay(ctx, settings, {
     port, logger, dataDir, timeout,
@@ -107,7 +107,7 @@ export function apply(ctx: Context, config: Config): void {
     media: { resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,
     enter: () => inFlight.tryToEnter(),
-    observer: tellAll([recorder, metrics, usages, announceEnds(ctx, logger), ...alerts ? [alerts] : []]),
+    observer: tellAll([recorder, metrics, usages, announceEnds(ctx, log), ...alerts ? [alerts] : []]),
   })
 
   const bots = (): BotState[] => port.describe(relay.restricted())
@@ -121,16 +121,16 @@ export function apply(ctx: Context, config: Config): void {
   const callback = new Callback({
     // Nothing is posted without the signature that its receiver expects.
     url: incidentSecret === undefined ? '' : incidentUrl, secret: incidentSecret ?? '', timeout, stop: stop.signal,
-    clock: systemClock, http: () => httpOf(ctx), logger, ackOf: name => names.get(name)?.ack,
-    hearers: [announceIncidents(ctx, logger), ({ since }, { kind, at }) => metrics.happened(kind, at - since)],
+    clock: systemClock, http: () => httpOf(ctx), logger: log, ackOf: name => names.get(name)?.ack,
+    hearers: [announceIncidents(ctx, log), ({ since }, { kind, at }) => metrics.happened(kind, at - since)],
   })
   const incidents = new Incidents({
-    clock: systemClock, relay, recorder, names, directory: roster, language, logger, retention: settings.recordRetention * day,
+    clock: systemClock, relay, recorder, names, directory: roster, language, logger: log, retention: settings.recordRetention * day,
     tell: (incident, entries) => callback.tell(incident, entries),
   })
   ctx.effect(() => incidents.start())
   const hand: Hand = submission => incidents.submit(submission)
-  const beats = startBeats(ctx, settings.beats, fixedNames, { store, submit: hand, names, language, logger, warn })
+  const beats = startBeats(ctx, settings.beats, fixedNames, { store, submit: hand, names, language, logger: log, warn })
   const sender = new Sender(relay, hand, settings.path, isCalled)
   const limits = { maxSize: settings.maxBodySize, advice: 'the setting maxBodySize allows no more; /upload and /send take larger files' }
   void templates.check().then(warnings => warn('templates', warnings))
@@ -167,9 +167,9 @@ export function apply(ctx: Context, config: Config): void {
   })
   const incoming = platforms.flatMap(platform => platform.incoming ?? [])
   const readIncoming = (session: Session): Incoming => new Incoming(session, incoming)
-  startChat(ctx, { incidents, directory: roster, relay, readIncoming, logger })
+  startChat(ctx, { incidents, directory: roster, relay, readIncoming, logger: log })
   // Of the middlewares that are put first, the later one comes first.
-  startCommands(ctx, settings, { relay, readIncoming, inFlight, logger, warn, timeout })
+  startCommands(ctx, settings, { relay, readIncoming, inFlight, logger: log, warn, timeout })
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
   ctx.plugin(MessageRelay, { relay, hand, names, isCalled, sources, inFlight })

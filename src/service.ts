@@ -1,4 +1,4 @@
-import { h, Service, type Context, type Events, type Logger } from 'koishi'
+import { h, Service, type Context, type Events } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { demand, RelayError } from './errors'
 import { keyIn, type Sources } from './hooks'
@@ -9,7 +9,7 @@ import { safeName } from './lib/file-name'
 import type { InFlight } from './lib/async'
 import { unwrap } from './lib/koishi'
 import type { Language } from './texts/language'
-import { describePlace, printable } from './lib/log'
+import { describePlace, printable, type Log } from './lib/log'
 import { toText } from './lib/shape'
 import type { Content, TargetNames } from './message/model'
 import { parseContent, parseTo } from './message/parse'
@@ -18,6 +18,7 @@ import { keyOf, writeTarget } from './message/target'
 import { messageIdsOf, outcomeOf, resultOf, type Delivery } from './relay/delivery/delivery'
 import type { Observer, Submission } from './relay/options'
 import type { Relay } from './relay/relay'
+import { say } from './texts/text'
 
 declare module 'koishi' {
   interface Context {
@@ -167,8 +168,8 @@ export class MessageRelay extends Service {
     const { key, wait, platform, selfId } = options
     // Koishi sets `ctx` to the context of the calling plugin.
     const { name } = this.ctx
-    demand(key === undefined || /^[\x21-\x7e]{1,255}$/.test(key), 'key must be 1 to 255 visible ASCII characters without blanks')
-    demand(wait === undefined || (wait >= 0 && wait <= 600), 'wait must be a number of seconds from 0 to 600')
+    demand(key === undefined || /^[\x21-\x7e]{1,255}$/.test(key), say('key-of-service'))
+    demand(wait === undefined || (wait >= 0 && wait <= 600), say('wait-of-service'))
     // Names that were made at run time are in the store, which may still be opening.
     await relay.active().catch(() => undefined)
     const { list, isList } = parseTo({ to, platform, self_id: selfId }, names)
@@ -218,8 +219,8 @@ export class MessageRelay extends Service {
         try {
           return read(payload, headers)
         } catch (cause) {
-          throw new RelayError('bad-request', `the plugin that reads ${name} cannot read this payload`, {
-            cause, logText: `the plugin that reads ${name} failed: ${describePlace(cause)}`,
+          throw new RelayError('bad-request', say('plugin-cannot-read', { name }), {
+            cause, logText: say('plugin-reader-failed', { name, place: describePlace(cause) }),
           })
         }
       },
@@ -229,26 +230,26 @@ export class MessageRelay extends Service {
 }
 
 /** @internal Emits events to other plugins when deliveries end. */
-export function announceEnds(ctx: Context, logger: Pick<Logger, 'warn'>): Pick<Observer, 'ended'> {
+export function announceEnds(ctx: Context, logger: Pick<Log, 'warn'>): Pick<Observer, 'ended'> {
   const emit = emitter(ctx, logger)
   return { ended: delivery => emit(delivery.state === 'sent' ? 'message-relay/sent' : 'message-relay/failed', () => [view(delivery)]) }
 }
 
 /** @internal Emits what happens to incidents to other plugins. */
-export function announceIncidents(ctx: Context, logger: Pick<Logger, 'warn'>): Hearer {
+export function announceIncidents(ctx: Context, logger: Pick<Log, 'warn'>): Hearer {
   const emit = emitter(ctx, logger)
   return (incident, entry) => emit('message-relay/incident', () => [viewIncident(incident), viewEntry(entry)])
 }
 
 /** Emits events, whose data are made only if a plugin listens. */
-function emitter(ctx: Context, logger: Pick<Logger, 'warn'>) {
+function emitter(ctx: Context, logger: Pick<Log, 'warn'>) {
   // Read once, because access through the context is slow.
   const lifecycle = unwrap(ctx.root.lifecycle)
   const listeners: Readonly<Partial<Record<string, readonly unknown[]>>> = lifecycle._hooks
   return <Name extends 'message-relay/sent' | 'message-relay/failed' | 'message-relay/incident'>(event: Name, data: () => Parameters<Events[Name]>): void => {
     if (!listeners[event]?.length) return
     lifecycle.parallel(event, ...data()).catch((error: unknown) => {
-      logger.warn('%s', `a plugin that listens to ${event} failed: ${describePlace(error)}`)
+      logger.warn(say('listener-failed', { event, place: describePlace(error) }))
     })
   }
 }
@@ -308,8 +309,8 @@ function readContent(content: RelayContent, options: RelaySendOptions): Content 
   }
   // White space between two mentions is no text.
   const messages = pieces.filter(({ type, msg }) => type !== 'text' || typeof msg !== 'string' || msg.trim() !== '')
-  demand(messages.length > 0, 'there is nothing to send')
-  demand(!(sendAt instanceof Date && Number.isNaN(sendAt.getTime())), 'sendAt must be a valid date')
+  demand(messages.length > 0, say('nothing-to-send'))
+  demand(!(sendAt instanceof Date && Number.isNaN(sendAt.getTime())), say('send-at-date'))
   const at = sendAt instanceof Date ? sendAt.toISOString() : sendAt
   const { items, ...rest } = parseContent({
     messages, urgent, thread, thread_mode: threadMode, send_at: at, expires_in: expiresIn, severity, mention,
@@ -344,6 +345,6 @@ function toItem(piece: string | h | RelayItem): Readonly<Record<string, unknown>
     case 'file':
       return { type, url: src ?? url, name: title }
     default:
-      throw new RelayError('bad-request', `<${type}> cannot be sent: use text, img, video, audio, file, at and quote`)
+      throw new RelayError('bad-request', say('element-not-sendable', { type }))
   }
 }

@@ -1,9 +1,9 @@
-import type { Context, Logger } from 'koishi'
+import type { Context } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
 import { httpOf, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import { unwrap } from '../lib/koishi'
-import { printable, type Warn } from '../lib/log'
+import { printable, type Log, type Warn } from '../lib/log'
 import { minute } from '../lib/time'
 import { causes, explain, type CauseId, type Reason } from '../message/causes'
 import type { Address, Destination, TargetNames } from '../message/model'
@@ -16,6 +16,7 @@ import type { Language } from '../texts/language'
 import { postAlert, toBody } from './post'
 import { kinds, writeAlert, type Alert, type Kind, type Subject } from './texts'
 import { Watch, type Trouble } from './watch'
+import { say, words, type Text } from '../texts/text'
 
 /** The time between two checks, in milliseconds. */
 const interval = 1_000
@@ -41,7 +42,7 @@ export interface AlertOptions {
 interface DispatchOptions extends AlertOptions {
   ctx: Context
   recipients: readonly Recipient[]
-  logger: Logger
+  logger: Log
 }
 
 /** A value that depends on the reader's language. */
@@ -72,13 +73,13 @@ export class Alerts implements Partial<Observer> {
   private readonly watches: Watches
 
   /** Alerts as set by `alertTo`; `undefined` without a valid receiver. */
-  static to(setting: readonly string[], names: TargetNames, ctx: Context, logger: Logger, warn: Warn): Alerts | undefined {
-    const warnings: string[] = []
+  static to(setting: readonly string[], names: TargetNames, ctx: Context, logger: Log, warn: Warn): Alerts | undefined {
+    const warnings: Text[] = []
     const recipients = setting.flatMap(text => {
       try {
         return [parseRecipient(text, names)]
       } catch (error) {
-        warnings.push(`a receiver in alertTo is left out: ${RelayError.from(error).message}`)
+        warnings.push(say('alert-receiver-left-out', { reason: RelayError.from(error).said }))
         return []
       }
     })
@@ -86,7 +87,7 @@ export class Alerts implements Partial<Observer> {
     return recipients.length > 0 ? new Alerts(recipients, ctx, logger) : undefined
   }
 
-  private constructor(private readonly recipients: readonly Recipient[], private readonly ctx: Context, private readonly logger: Logger) {
+  private constructor(private readonly recipients: readonly Recipient[], private readonly ctx: Context, private readonly logger: Log) {
     const app = unwrap(ctx.root)
     this.watches = known.get(app) ?? new Watches()
     known.set(app, this.watches)
@@ -164,7 +165,7 @@ export class Alerts implements Partial<Observer> {
 function parseRecipient(text: string, names: TargetNames): Recipient {
   if (!/^https?:\/\//i.test(text)) return { destinations: parseDestinations(text, {}, names).list }
   const endpoint = parseEndpoint(text)
-  if (!endpoint) throw new RelayError('bad-request', 'the address cannot be read')
+  if (!endpoint) throw new RelayError('bad-request', say('address-unreadable'))
   return { endpoint }
 }
 
@@ -205,8 +206,8 @@ async function dispatch(alert: Localized<Alert>, options: DispatchOptions): Prom
     const isLast = index === recipients.length - 1
     if ('endpoint' in recipient) {
       const failure = await postAlert(recipient.endpoint, toBody(alert(language), language), isLast, { http: httpOf(ctx), timeout, stop })
-      if (failure === undefined) logger.info('%s', `${what}: posted to ${recipient.endpoint.origin}`)
-      else logger.warn('%s', `${what}: not posted to ${recipient.endpoint.origin}: ${failure}`)
+      if (failure === undefined) logger.info(say('alert-posted', { alert: what, origin: recipient.endpoint.origin }))
+      else logger.warn(say('alert-not-posted', { alert: what, origin: recipient.endpoint.origin, failure }))
       if (failure === undefined) return true
     } else {
       const taken = await Promise.all(recipient.destinations.map(destination => {
@@ -226,7 +227,7 @@ async function submit(
   const { target, bot, route } = destination
   const { relay, logger } = options
   const id = uuid()
-  const line = (outcome: string): string => printable(`${id} ${what} ${writeTarget(target)} ${outcome}`)
+  const line = `${id} ${what} ${writeTarget(target)}`
   try {
     const expiresIn = isLast ? lifetime.last : lifetime.other
     const { delivery: { state } } = await relay.submit({
@@ -234,11 +235,11 @@ async function submit(
       id, door: alertDoor, ...isLast && { deferred: { wait: expiresIn + minute } },
       request: { mode: 'single', target, bot, route, items: [{ type: 'text', text: printableLines(text) }], expiresIn },
     })
-    logger.info('%s', line(state))
+    logger.info(words(`${line} ${state}`))
     return state !== 'failed' && state !== 'expired'
   } catch (error) {
     const { code, logText } = RelayError.from(error)
-    logger.warn('%s', line(`failed: ${logText}`))
+    logger.warn(say('alert-failed', { line, reason: logText }))
     // Without the store the alert cannot wait, so it is sent directly.
     return isLast && code === 'store-down' ? submit(what, text, destination, false, options) : false
   }

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { networkReason, postJson, type Endpoint, type PostOptions } from '../lib/endpoint'
 import type { Language } from '../texts/language'
 import { writeAlert, type Alert } from './texts'
+import { say, type Text } from '../texts/text'
 
 /** The waits before the second and the third attempt at the last receiver, in milliseconds. */
 const pauses = [2_000, 15_000]
@@ -38,7 +39,7 @@ export function toBody(alert: Alert, language: Language): AlertBody {
  */
 export async function postAlert(
   endpoint: Endpoint, body: AlertBody, isLast: boolean, options: PostOptions,
-): Promise<string | undefined> {
+): Promise<string | Text | undefined> {
   let failure = await post(endpoint, body, options)
   for (const pause of isLast ? pauses : []) {
     if (failure === undefined) return
@@ -49,7 +50,7 @@ export async function postAlert(
   return failure
 }
 
-function post(endpoint: Endpoint, body: AlertBody, options: PostOptions): Promise<string | undefined> {
-  const read = ({ ok, status }: Response) => ok ? undefined : `status ${status}`
+function post(endpoint: Endpoint, body: AlertBody, options: PostOptions): Promise<string | Text | undefined> {
+  const read = ({ ok, status }: Response) => ok ? undefined : say('status-code', { status })
   return postJson(endpoint, JSON.stringify(body), options, read).catch(networkReason)
 }

@@ -1,10 +1,9 @@
-import type { Logger } from 'koishi'
 import { randomUUID } from 'node:crypto'
 import { v7 as uuid } from 'uuid'
 import type { Listed, Made } from '../access/made'
 import { RelayError } from '../errors'
 import type { Language } from '../texts/language'
-import { printable } from '../lib/log'
+import type { Log } from '../lib/log'
 import { minute } from '../lib/time'
 import type { TargetNames } from '../message/model'
 import { keyOf, parseDestinations, toName } from '../message/target'
@@ -15,6 +14,7 @@ import { catchUp, createBeat, expire, pause, receive, resume, type Beat, type No
 import { scheduleOf, type BeatRule } from './rule'
 import { readRows, saveRow, type Row } from './table'
 import { writeNotice } from './texts'
+import { say, words } from '../texts/text'
 
 /** The door of their alerts. */
 export const beatDoor = 'beats'
@@ -29,7 +29,7 @@ export interface BeatOptions {
   names: TargetNames
   /** The language of alerts to targets without one. */
   language: Language
-  logger: Pick<Logger, 'info' | 'warn'>
+  logger: Pick<Log, 'info' | 'warn'>
 }
 
 /** Notices jobs that do not report. Each beat is a row; a check each second looks for those whose time is over. */
@@ -78,14 +78,14 @@ export class Beats {
   /** The name of the beat with a secret. @throws RelayError `not-found`, `store-down` */
   find(secret: string): string {
     const [row] = readRows(this.store(), 'secret = ?', secret)
-    if (!row || !this.rules.get(row.name)) throw new RelayError('not-found', 'not found', { logText: 'no beat has this secret' })
+    if (!row || !this.rules.get(row.name)) throw new RelayError('not-found', say('not-found-plain'), { logText: say('no-beat-secret') })
     return row.name
   }
 
   /** @throws RelayError `not-found`, `store-down` */
   read(name: string): Row {
     const [row] = readRows(this.store(), 'name = ?', name)
-    if (!row) throw new RelayError('not-found', 'no such beat')
+    if (!row) throw new RelayError('not-found', say('no-such-beat'))
     return row
   }
 
@@ -122,7 +122,7 @@ export class Beats {
     } catch (error) {
       const { code, logText } = RelayError.from(error)
       // The store itself tells why it cannot be used.
-      if (code !== 'store-down' && code !== 'storage-full') logger.warn('%s', `beats cannot be checked: ${logText}`)
+      if (code !== 'store-down' && code !== 'storage-full') logger.warn(say('beats-unchecked', { reason: logText }))
     } finally {
       if (isFree) this.isBusy = false
     }
@@ -177,11 +177,11 @@ export class Beats {
         })
       }))
       this.failures.delete(name)
-      logger.info('%s', printable(what))
+      logger.info(words(what))
       return true
     } catch (error) {
       const { logText } = RelayError.from(error)
-      if (this.failures.get(name) !== String(logText)) logger.warn('%s', printable(`${what}: not sent: ${logText}; trying again`))
+      if (this.failures.get(name) !== String(logText)) logger.warn(say('beat-not-sent', { what, reason: logText }))
       this.failures.set(name, String(logText))
       return false
     }
@@ -190,7 +190,7 @@ export class Beats {
   private async change(name: string, next: (beat: Beat, rule: BeatRule, now: number) => Beat, secret?: string): Promise<Row> {
     const store = this.store()
     const rule = this.rules.get(name)
-    if (!rule) throw new RelayError('not-found', 'no such beat')
+    if (!rule) throw new RelayError('not-found', say('no-such-beat'))
     const row = store.commit(writer => write(writer, rule, beat => next(beat, rule, this.options.clock.wall()), secret))
     await store.flushed()
     return row

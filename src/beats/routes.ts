@@ -13,6 +13,7 @@ import type { Sign } from './beat'
 import type { Beats } from './beats'
 import type { BeatRule } from './rule'
 import type { Row } from './table'
+import { say, type Text } from '../texts/text'
 
 /** How much of a body is kept, in bytes: its end. */
 const bodyLimit = 10_000
@@ -31,7 +32,7 @@ export function beatRoutes(beats: Beats, names: TargetNames, relay: Pick<Relay, 
   const find = ({ params, caller }: Exchange): Listed<BeatRule> => {
     const name = toName(params.name ?? '')
     const found = rules.inForce().find(each => each.name === name)
-    if (!found || !mayKnow(caller, found.entry, names)) throw new RelayError('not-found', 'no such beat')
+    if (!found || !mayKnow(caller, found.entry, names)) throw new RelayError('not-found', say('no-such-beat'))
     return found
   }
   const show = (listed: Listed<BeatRule>, isAdmin: boolean): object => {
@@ -59,7 +60,7 @@ export function beatRoutes(beats: Beats, names: TargetNames, relay: Pick<Relay, 
       await beats.sign(name, await readSign(exchange))
       return plain(200, 'OK', { 'ping-body-limit': String(bodyLimit) })
     }, { quiet: true }),
-    fail: error => plain(error.status, error.message),
+    fail: error => plain(error.status, error.said),
   })
 
   return [
@@ -94,11 +95,11 @@ function mayKnow(caller: Caller, { to }: BeatRule, names: TargetNames): boolean 
 async function readSign(exchange: Exchange): Promise<Sign> {
   const { params: { sign: word }, query } = exchange
   const run = query.get('rid') ?? undefined
-  demand(run === undefined || uuid.test(run), 'invalid uuid format: rid must be a UUID')
+  demand(run === undefined || uuid.test(run), say('run-id'))
   const status = word !== undefined && /^\d+$/.test(word) ? Number(word) : undefined
-  demand(status === undefined || status <= 255, 'invalid url format: the exit status must be 0 to 255')
+  demand(status === undefined || status <= 255, say('exit-status'))
   const kind = status === undefined ? kinds.get(word) : status === 0 ? 'good' : 'bad'
-  if (!kind) throw new RelayError('not-found', 'not found: the signs are start, fail, log and an exit status from 0 to 255')
+  if (!kind) throw new RelayError('not-found', say('beat-signs'))
   const body = hasBody(exchange) ? (await readBody(exchange, { maxSize: Infinity, tail: bodyLimit })).subarray(-bodyLimit) : Buffer.alloc(0)
   // Without the rest of a character that is cut at the beginning.
   const start = body.findIndex(byte => (byte & 0xc0) !== 0x80)
@@ -107,7 +108,7 @@ async function readSign(exchange: Exchange): Promise<Sign> {
 
 const kinds: ReadonlyMap<string | undefined, Sign['kind']> = new Map([[undefined, 'good'], ['start', 'start'], ['fail', 'bad'], ['log', 'log']])
 
-function plain(status: number, body: string, headers?: PlainAnswer['headers']): PlainAnswer {
+function plain(status: number, body: string | Text, headers?: PlainAnswer['headers']): PlainAnswer {
   return { status, type: 'text/plain; charset=utf-8', body, ...headers && { headers } }
 }
 

@@ -6,6 +6,7 @@ import { readList, refuseFields } from '../lib/words'
 import { severities, type Severity, type TargetNames } from '../message/model'
 import { isZone, ownZone } from '../message/quiet'
 import { isName, nameRule, parseDestinations } from '../message/target'
+import { clauses, say } from '../texts/text'
 
 /** When a beat is to report, and who hears if it does not. Times are in milliseconds. */
 export interface BeatRule {
@@ -33,19 +34,19 @@ const longest = 366 * day
  */
 export function parseBeat(name: string, value: unknown, names?: TargetNames): BeatRule {
   demand(isName(name), nameRule)
-  demand(isObject(value), 'a beat must be an object such as {every: 1d, grace: 1h, to: ops}')
+  demand(isObject(value), say('beat-object', { example: '{every: 1d, grace: 1h, to: ops}' }))
   const { every, cron, zone, grace, to, severity = 'warning', ...others } = withoutNull(value)
   refuseFields('beats', Object.keys(others))
-  demand((every === undefined) !== (cron === undefined), 'give every or cron, one of them')
-  demand(zone === undefined || (cron !== undefined && typeof zone === 'string' && isZone(zone)), 'zone goes with cron, and must be the name of a time zone, such as Asia/Shanghai')
+  demand((every === undefined) !== (cron === undefined), say('every-or-cron'))
+  demand(zone === undefined || (cron !== undefined && typeof zone === 'string' && isZone(zone)), say('zone-with-cron'))
   const level = severities.find(each => each === severity)
-  demand(level !== undefined && level !== 'ok', 'severity must be critical, warning or info')
+  demand(level !== undefined && level !== 'ok', say('severity-of-beat'))
   const rule: BeatRule = {
     name, zone: zone ?? ownZone(), severity: level, to: readTargets(to, names),
     grace: grace === undefined ? usualGrace : readDuration(grace, 0, 'grace'),
     ...every === undefined ? { cron: readCron(cron) } : { every: readDuration(every, 1000, 'every') },
   }
-  demand(following(rule, 0, Date.now()) !== undefined, 'cron never comes')
+  demand(following(rule, 0, Date.now()) !== undefined, say('cron-never'))
   return rule
 }
 
@@ -66,28 +67,28 @@ export function following({ every, cron, zone }: BeatRule, last: number, after: 
 
 function readDuration(value: unknown, least: number, name: string): number {
   const span = parseDuration(value)
-  demand(span !== undefined && span >= least && span <= longest, `${name} must be a duration such as 90s, 5m, 4h or 1d, from ${least / 1000}s to 366d`)
+  demand(span !== undefined && span >= least && span <= longest, say('duration-from', { field: name, least: least / 1000 }))
   return span
 }
 
 function readCron(value: unknown): string {
   try {
-    demand(typeof value === 'string', 'a text')
-    new Cron(value, { mode: '5-part' })
-    return value
+    const cron = typeof value === 'string' ? value : ''
+    new Cron(cron, { mode: '5-part' })
+    return cron
   } catch {
-    throw new RelayError('bad-request', 'cron must have five fields, such as "30 2 * * *" for each day at 02:30')
+    throw new RelayError('bad-request', say('cron-fields'))
   }
 }
 
 function readTargets(value: unknown, names: TargetNames | undefined): readonly string[] {
   const to = readList(value) ?? []
-  demand(to.length > 0, 'to must be a target or a name, or a list of these')
+  demand(to.length > 0, say('to-of-beat'))
   try {
     if (names) parseDestinations(to, {}, names)
     return to
   } catch (error) {
-    const { message, status } = RelayError.from(error)
-    throw status < 500 ? new RelayError('bad-request', `to: ${message}`) : error
+    const { said, status } = RelayError.from(error)
+    throw status < 500 ? new RelayError('bad-request', clauses('to', said)) : error
   }
 }

@@ -5,6 +5,7 @@ import { excessOfJson, parseJson } from '../lib/json'
 import { isObject, type JsonObject } from '../lib/shape'
 import { signatureHeaders } from '../lib/webhook-signature'
 import { writeSize } from '../lib/words'
+import { clauses, say, type Text } from '../texts/text'
 
 /** The longest accepted answer, in bytes after decompression. */
 const maxAnswer = 1024 * 1024
@@ -39,14 +40,14 @@ export interface CommandPost {
   stop: AbortSignal
 }
 
-/** A callback gave no usable answer. The message is the reason, without the answer and without any part of the address. */
+/** A callback gave no usable answer. It says why, without the answer and without any part of the address. */
 export class CallbackError extends Error {
   override readonly name = 'CallbackError'
   /** Whether a retry may help: the callback answered 503, or not at all. */
   readonly isTemporary: boolean
 
-  constructor(message: string, { isTemporary = false, ...options }: ErrorOptions & { isTemporary?: boolean } = {}) {
-    super(message, options)
+  constructor(readonly said: Text, { isTemporary = false, ...options }: ErrorOptions & { isTemporary?: boolean } = {}) {
+    super(said.toString(), options)
     this.isTemporary = isTemporary
   }
 }
@@ -70,7 +71,7 @@ export async function postCommand(endpoint: Endpoint, command: CommandBody, opti
     })
   } catch (error) {
     if (error instanceof CallbackError) throw error
-    throw new CallbackError(networkReason(error), { cause: error, isTemporary: error instanceof PostEnded || !isAnswered })
+    throw new CallbackError(clauses(networkReason(error)), { cause: error, isTemporary: error instanceof PostEnded || !isAnswered })
   }
 }
 
@@ -80,19 +81,19 @@ function identityHeaders({ id, secret }: Identity, body: string): Record<string,
 
 async function readAnswer(response: Response): Promise<JsonObject | undefined> {
   const { status } = response
-  if (status >= 300 && status < 400) throw new CallbackError(`a redirect (status ${status}), which is not followed`)
-  if (!response.ok) throw new CallbackError(`status ${status}`, { isTemporary: status === 503 })
+  if (status >= 300 && status < 400) throw new CallbackError(say('callback-redirect', { status }))
+  if (!response.ok) throw new CallbackError(say('status-code', { status }), { isTemporary: status === 503 })
   const bytes = await readBody(response)
   const excess = excessOfJson(bytes)
-  if (excess !== undefined) throw new CallbackError(`an answer of ${excess}`)
-  if (!isUtf8(bytes)) throw new CallbackError('the answer is not UTF-8')
+  if (excess !== undefined) throw new CallbackError(say('callback-excess', { excess }))
+  if (!isUtf8(bytes)) throw new CallbackError(say('callback-not-utf8'))
   // Skips a byte order mark.
   const text = new TextDecoder().decode(bytes)
   if (!text.trim()) return
   const answer = parseJson(text)
-  if (answer === undefined) throw new CallbackError('the answer is not valid JSON')
+  if (answer === undefined) throw new CallbackError(say('callback-not-json'))
   if (answer === null) return
-  if (!isObject(answer)) throw new CallbackError('the answer is not a JSON object')
+  if (!isObject(answer)) throw new CallbackError(say('callback-no-object'))
   return Object.keys(answer).length > 0 ? answer : undefined
 }
 
@@ -102,7 +103,7 @@ async function readBody({ body }: Response): Promise<Buffer> {
   const stream: AsyncIterable<Uint8Array> | readonly Uint8Array[] = body ?? []
   for await (const chunk of stream) {
     size += chunk.byteLength
-    if (size > maxAnswer) throw new CallbackError(`an answer of more than ${writeSize(maxAnswer)}`)
+    if (size > maxAnswer) throw new CallbackError(say('callback-too-long', { size: writeSize(maxAnswer) }))
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -1,4 +1,4 @@
-import type { Context, Logger, Session } from 'koishi'
+import type { Context, Session } from 'koishi'
 import { setTimeout } from 'node:timers/promises'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../errors'
@@ -6,7 +6,7 @@ import { httpOf, parseEndpoint, type Endpoint } from '../lib/endpoint'
 import type { InFlight } from '../lib/async'
 import { unwrap } from '../lib/koishi'
 import { Limiter, OverloadError } from './limiter'
-import { describePlace, printable, type Warn } from '../lib/log'
+import { describePlace, type Log, type Warn } from '../lib/log'
 import type { JsonObject } from '../lib/shape'
 import { Hearings, identitiesOf } from '../message/hearings'
 import type { BotSelector, Reply, Target } from '../message/model'
@@ -17,6 +17,7 @@ import type { Relay } from '../relay/relay'
 import { CallbackError, type CommandBody, type CommandPost, postCommand } from './callback'
 import { type Command, helpFor, helpName, mayUse, parseCommands } from './list'
 import { type CommandMatch, type CommandPattern, matchCommand, matchNamed } from './matcher'
+import { say, words, type Text } from '../texts/text'
 
 /** The most concurrent posts to callbacks. Each uses a connection. */
 const maxCallbacks = 64
@@ -62,7 +63,7 @@ export interface CommandOptions {
   readIncoming: (session: Session) => { readonly text: string, readonly raw: string, readonly source: Source | undefined }
   /** Counts the replies in progress. */
   inFlight: InFlight
-  logger: Logger
+  logger: Log
   /** The time for each exchange with a callback, in milliseconds. */
   timeout: number
 }
@@ -106,7 +107,7 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
   const { signal } = lifetime
   let dropped = 0
   const reportDropped = (count: number): void => {
-    logger.warn('%s', `${count} ${count === 1 ? 'command' : 'commands'} dropped: the callback answers more slowly than commands arrive`)
+    logger.warn(count === 1 ? say('command-dropped') : say('commands-dropped', { count }))
     dropped = 0
   }
   const reportSometimes = ctx.throttle(reportDropped, reportInterval)
@@ -123,7 +124,7 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
     if (!commands) return common
     if (!command) return name === helpName ? helpFor(commands, prefix, source) : undefined
     if (mayUse(command, source)) return command.endpoint
-    startEntry(logger, uuid(), name, source.target)('info', 'ignored: this member may not use it there')
+    startEntry(logger, uuid(), name, source.target)('info', say('command-not-allowed'))
   }
 
   /** Posts a command, with one retry if the settings allow it. It keeps its place among the concurrent posts meanwhile. */
@@ -133,7 +134,7 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
       return await postCommand(endpoint, body, options)
     } catch (error) {
       if (!retry || signal.aborted || !(error instanceof CallbackError) || !error.isTemporary) throw error
-      logger.warn('%s', `${id} the callback did not answer and is asked once more: ${error.message}`)
+      logger.warn(say('callback-again', { id, reason: error.said }))
     }
     await setTimeout(retryPause, undefined, { signal })
     return postCommand(endpoint, body, options)
@@ -142,20 +143,19 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
   const ask = async (id: string, endpoint: Endpoint, body: CommandBody, event: string): Promise<Reply | undefined> => {
     const response = await post(id, endpoint, body, event)
     if (response && !('reply' in response || 'messages' in response)) {
-      throw new CallbackError(`the answer has neither reply nor messages${foundInstead(response, replyFields)}`)
+      throw new CallbackError(say('callback-neither', { found: foundInstead(response, replyFields) }))
     }
     const reply = response && parseReply(response)
     const [first] = reply?.items ?? []
     if (first instanceof RelayError && reply?.items.every(item => item instanceof RelayError)) {
-      throw new CallbackError(`every item of messages is wrong, the first: ${first.message}`)
+      throw new CallbackError(say('callback-all-wrong', { reason: first.said }))
     }
     return reply
   }
 
   /** Sends the valid items of a reply, and logs each of the others. @throws RelayError if no item was sent */
   const deliver = async (id: string, { bot, target }: Source, reply: Reply): Promise<void> => {
-    const warn = (text: string) => logger.warn('%s', `${id} an item of the reply ${text}`)
-    for (const item of reply.items) if (item instanceof RelayError) warn(`is left out: ${item.message}`)
+    for (const item of reply.items) if (item instanceof RelayError) logger.warn(say('reply-item-left-out', { id, reason: item.said }))
     const items = reply.items.filter(item => !(item instanceof RelayError))
     const leave = inFlight.enter()
     try {
@@ -165,7 +165,7 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
       const errors = results.flatMap(result => result?.success === false ? [result.error] : [])
       const worst = resultOf(delivery)
       if (worst?.success === false && errors.length === results.length) throw worst.error
-      for (const { status, logText } of errors) warn(`failed: ${status} ${logText}`)
+      for (const { status, logText } of errors) logger.warn(say('reply-item-failed', { id, status, reason: logText }))
     } finally {
       leave()
     }
@@ -194,20 +194,20 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
       // The context may have been disposed right after the answer.
       signal.throwIfAborted()
     } catch (error) {
-      if (signal.aborted) log('info', 'given up: the relay is stopping')
+      if (signal.aborted) log('info', say('command-given-up'))
       else if (error instanceof OverloadError) reportSometimes(++dropped)
-      else log('warn', `no reply: ${reasonOf(error)}`)
+      else log('warn', say('command-no-reply-because', { reason: reasonOf(error) }))
       return false
     }
     if (!reply) {
-      log('info', 'no reply')
+      log('info', say('command-no-reply'))
       return false
     }
     try {
       await deliver(id, source, reply)
-      log('info', 'replied')
+      log('info', say('command-replied'))
     } catch (error) {
-      log('warn', `the reply was not delivered: ${reasonOf(error)}`)
+      log('warn', say('reply-not-delivered', { reason: reasonOf(error) }))
       // A reply with a malformed target does not count as a reply.
       if (error instanceof RelayError && error.code === 'bad-request') return false
     }
@@ -242,9 +242,10 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
   ctx.before('command/execute', async ({ session }) => {
     if (session && await heard.get(unwrap(session))) return ''
   })
-  const origins = commands ? [...new Set([...commands.values()].map(({ endpoint }) => endpoint.origin))].join(', ') : common?.origin
-  const what = commands ? [...commands.keys()].map(name => `"${prefix}${name}"`).join(', ') : `"${prefix}" and ${length} characters`
-  logger.info('%s', printable(`listening for commands: ${what}, posted to ${origins ?? ''}`))
+  const origins = commands ? [...new Set([...commands.values()].map(({ endpoint }) => endpoint.origin))] : common?.origin ?? ''
+  logger.info(commands
+    ? say('listening-named', { names: [...commands.keys()].map(name => `"${prefix}${name}"`), origins })
+    : say('listening-prefix', { prefix, length, origins }))
 }
 
 function toBody({ command, content }: CommandMatch, text: string, { userId, target, messageId }: Source): CommandBody {
@@ -262,16 +263,16 @@ function toBody({ command, content }: CommandMatch, text: string, { userId, targ
  * Starts the log line of a command: its ID, name, origin, outcome and duration from now on. The line contains neither the text of the
  * member nor the answer of the callback.
  */
-function startEntry(logger: Logger, id: string, command: string, { kind, id: target }: Target) {
+function startEntry(logger: Log, id: string, command: string, { kind, id: target }: Target) {
   const start = performance.now()
-  return (level: 'info' | 'warn', outcome: string): void => {
-    const origin = `command "${printable(command)}" from ${kind} "${printable(target)}"`
-    logger[level]('%s', `${id} ${origin}: ${outcome}, ${Math.round(performance.now() - start)} ms`)
+  return (level: 'info' | 'warn', outcome: Text): void => {
+    const time = Math.round(performance.now() - start)
+    logger[level](say('command-line', { id, name: command, place: `${kind} "${target}"`, outcome, time }))
   }
 }
 
 /** The reason why a command had no reply. Texts of foreign errors are left out, because they may contain the message. */
-function reasonOf(error: unknown): string {
-  if (error instanceof RelayError) return `${error.logText} (${error.code})`
-  return error instanceof CallbackError ? error.message : describePlace(error)
+function reasonOf(error: unknown): Text {
+  if (error instanceof RelayError) return say('reason-with-code', { reason: error.logText, code: error.code })
+  return error instanceof CallbackError ? error.said : words(describePlace(error))
 }

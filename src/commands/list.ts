@@ -4,6 +4,7 @@ import { quoted } from '../lib/log'
 import { isObject, type JsonObject } from '../lib/shape'
 import { isSet, readList, refuseFields } from '../lib/words'
 import type { Target } from '../message/model'
+import { say, type Text } from '../texts/text'
 
 /** A command of the setting `commands`. */
 export interface Command {
@@ -40,38 +41,39 @@ const longestHelp = 200
  */
 export function parseCommands(
   raw: readonly unknown[], fallback: string, prefix: string,
-): { commands: ReadonlyMap<string, Command>, warnings: string[] } {
+): { commands: ReadonlyMap<string, Command>, warnings: Text[] } {
   const commands = new Map<string, Command>()
-  const warnings: string[] = []
+  const warnings: Text[] = []
   for (const [index, value] of raw.entries()) {
     const name = isObject(value) ? parseName(value.name) : undefined
     try {
       const command = parseEntry(value, fallback, prefix)
-      demand(!commands.has(command.name), 'an earlier entry has its name')
+      demand(!commands.has(command.name), say('command-named-before'))
       commands.set(command.name, command)
     } catch (error) {
-      const label = `commands: entry ${index + 1}${name === undefined ? '' : ` (${quoted(name)})`}`
-      warnings.push(`${label} is left out: ${RelayError.from(error).message}`)
+      const number = index + 1
+      const entry = name === undefined ? say('command-entry', { number }) : say('command-entry-named', { number, name: quoted(name) })
+      warnings.push(say('entry-left-out', { entry, reason: RelayError.from(error).said }))
     }
   }
   return { commands, warnings }
 }
 
 function parseEntry(value: unknown, fallback: string, prefix: string): Command {
-  demand(isObject(value), 'it is no object')
+  demand(isObject(value), say('no-object'))
   refuseFields('commands', Object.keys(value).filter(field => !fieldNames.includes(field) && isSet(value[field])))
   const name = parseName(value.name)
-  demand(name !== undefined, 'name must be text without blanks')
-  demand(prefix === '' || !name.startsWith(prefix), `name must be without the prefix ${quoted(prefix)}`)
+  demand(name !== undefined, say('command-name'))
+  demand(prefix === '' || !name.startsWith(prefix), say('command-name-prefix', { prefix: quoted(prefix) }))
   const groups = readIds(value, 'groups')
   const users = readIds(value, 'users')
   const { callback, help } = value
   const [address, words] = [isSet(callback) ? callback : fallback, isSet(help) ? help : '']
-  demand(address !== '', 'it has no callback, and commandCallbackUrl is not set')
+  demand(address !== '', say('command-no-callback'))
   const endpoint = typeof address === 'string' ? parseEndpoint(address.trim()) : undefined
-  demand(endpoint !== undefined, 'callback must be an http(s) address')
+  demand(endpoint !== undefined, say('command-callback'))
   const isFit = typeof words === 'string' && words.length <= longestHelp && !/[\r\n]/.test(words.trim())
-  demand(isFit, `help must be one line of at most ${longestHelp} characters`)
+  demand(isFit, say('command-help', { most: longestHelp }))
   return { name, endpoint, help: words.trim(), ...groups && { groups }, ...users && { users } }
 }
 
@@ -85,8 +87,8 @@ function readIds(entry: JsonObject, field: 'groups' | 'users'): ReadonlySet<stri
   const { [field]: value } = entry
   if (!isSet(value)) return
   const ids = readList(value)
-  demand(ids !== undefined && (ids.length > 0 || typeof value !== 'string'), `${field} must be a list of IDs`)
-  demand(!ids.some(id => /(^|:)(group|private):/.test(id)), `${field} must be bare IDs: 123456, not group:123456`)
+  demand(ids !== undefined && (ids.length > 0 || typeof value !== 'string'), say('list-of-ids', { field }))
+  demand(!ids.some(id => /(^|:)(group|private):/.test(id)), say('bare-ids', { field }))
   return ids.length > 0 ? new Set(ids) : undefined
 }
 

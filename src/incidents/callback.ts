@@ -1,4 +1,4 @@
-import type { HTTP, Logger } from 'koishi'
+import type { HTTP } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { Mutex } from '../lib/async'
 import { hash } from '../lib/crypto'
@@ -9,6 +9,8 @@ import type { Ack } from '../message/model'
 import type { Clock } from '../relay/clock'
 import type { Incident, TimelineEntry } from './incident'
 import { viewEntry, viewIncident } from './views'
+import { say, type Text } from '../texts/text'
+import type { Log } from '../lib/log'
 
 /** What is posted to the callback. */
 const posted: ReadonlySet<TimelineEntry['kind']> = new Set(['opened', 'taken', 'silenced', 'released', 'escalated', 'resolved'])
@@ -33,7 +35,7 @@ export interface CallbackOptions {
   stop: AbortSignal
   clock: Clock
   http?: () => HTTP
-  logger: Pick<Logger, 'warn'>
+  logger: Pick<Log, 'warn'>
   hearers: readonly Hearer[]
   /** The present rules of a name. */
   ackOf: (name: string) => Ack | undefined
@@ -94,20 +96,20 @@ export class Callback {
       if (failure !== undefined) {
         if (clock.now() - this.reported >= minute) {
           this.reported = clock.now()
-          logger.warn('%s', `incident ${incident.id}: the incident callback failed, and is asked again for an hour: ${failure}`)
+          logger.warn(say('incident-callback-failed', { id: incident.id, failure }))
         }
         const pause = Math.min(firstPause * 2 ** failures, longestPause)
         this.pauses.set(incident.id, { failures: failures + 1, until: clock.now() + pause })
         return
       }
-      if (isOld) logger.warn('%s', `incident ${incident.id}: "${kind}" was not told to the incident callback within an hour, and is given up`)
+      if (isOld) logger.warn(say('incident-callback-given-up', { id: incident.id, kind }))
       this.told.set(id, 'posted')
     }
     this.pauses.delete(incident.id)
   }
 
   /** @returns why the callback did not take it */
-  private async post(incident: Incident, { entry, id }: Event): Promise<string | undefined> {
+  private async post(incident: Incident, { entry, id }: Event): Promise<string | Text | undefined> {
     const { endpoint, options: { secret, http, timeout, stop, ackOf, clock } } = this
     if (!endpoint) return
     const body = JSON.stringify({
@@ -115,7 +117,7 @@ export class Callback {
       data: { incident: viewIncident(incident, ackOf(incident.name)), entry: viewEntry(entry) },
     })
     const headers = { 'webhook-id': id, ...secret && signatureHeaders(secret, { id, time: clock.wall(), body }) }
-    const read = ({ ok, status }: Response): string | undefined => ok ? undefined : `status ${status}`
+    const read = ({ ok, status }: Response): Text | undefined => ok ? undefined : say('status-code', { status })
     return postJson(endpoint, body, { ...http && { http: http() }, headers, timeout, stop }, read).catch(networkReason)
   }
 }

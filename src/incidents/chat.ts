@@ -1,4 +1,4 @@
-import type { Context, Logger, Session } from 'koishi'
+import type { Context, Session } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import { RelayError } from '../errors'
 import { Hearings, identitiesOf } from '../message/hearings'
@@ -11,6 +11,8 @@ import type { Incidents } from './incidents'
 import type { Directory } from './people'
 import { placeOf } from './recorder'
 import { readReaction, readWord, type Wish } from './words'
+import { say } from '../texts/text'
+import type { Log } from '../lib/log'
 
 /** How often people can act on one incident, each of which may be answered in the chat, within a time in milliseconds. */
 const most = 10
@@ -21,7 +23,7 @@ export interface ChatOptions {
   directory: Pick<Directory, 'findBy'>
   relay: Pick<Relay, 'active'>
   readIncoming: (session: Session) => Incoming
-  logger: Pick<Logger, 'debug' | 'warn'>
+  logger: Pick<Log, 'debug' | 'warn'>
 }
 
 /** What a member asks for, and how. */
@@ -65,17 +67,17 @@ export function startChat(ctx: Context, options: ChatOptions): void {
     try {
       const found = find(placeOf(`${platform}:${selfId}`, writeTarget(target)), actor)
       const allowed = found.filter(incident => target.kind === 'private' || incidents.mayAct(incident, actor))
-      if (allowed.length < found.length) logger.debug('%s', `${platform}:${userId} may not act on ${found.map(({ id }) => id).join()}`)
+      if (allowed.length < found.length) logger.debug(say('may-not-act', { who: `${platform}:${userId}`, incidents: found.map(({ id }) => id) }))
       if (allowed.length === 0 || hearings.isOwnOrDuplicate(source, said, identities)) return false
       for (const incident of allowed) {
         const from = { bot, target }
-        if (isFlooded(incident)) logger.debug('%s', `incident ${incident.id}: people act too often`)
+        if (isFlooded(incident)) logger.debug(say('act-too-often', { id: incident.id }))
         else if (wish.action === 'who') await incidents.answerIn(incident, from)
         else await incidents.act(incident.id, wish.action, actor, { from, ...wish.action === 'silence' && { until: Date.now() + wish.span } })
       }
       return true
     } catch (error) {
-      logger.warn('%s', `a member cannot act on an incident: ${RelayError.from(error).logText}`)
+      logger.warn(say('member-cannot-act', { reason: RelayError.from(error).logText }))
       return false
     }
   }

@@ -1,8 +1,7 @@
-import type { Logger } from 'koishi'
 import { v7 as uuid } from 'uuid'
 import { RelayError, type ErrorCode } from '../errors'
 import type { Language } from '../texts/language'
-import { printable } from '../lib/log'
+import type { Log } from '../lib/log'
 import { minute } from '../lib/time'
 import { callsAll, everybody } from '../message/mentions'
 import type { Ack, BotSelector, Destination, MessageRequest, Target, TargetNames } from '../message/model'
@@ -19,6 +18,7 @@ import type { Directory } from './people'
 import { callerOf, incidentDoor, titleOf, withMentions, type Recorder } from './recorder'
 import { findByChat, findByMessage, findDue, findIncident, findUntold, listIncidents, oldIncidents, removeIncident, saveIncident, type IncidentFilter } from './table'
 import { describe, writeReleased, writeReminder, writeStep, writeWoken } from './texts'
+import { say } from '../texts/text'
 
 /** How often the relay looks for what is due, in milliseconds, and how many incidents it looks at then. */
 const interval = 1_000
@@ -51,7 +51,7 @@ export interface IncidentOptions {
   retention: number
   /** Tells the plugins of the bot and the operator's callback what happened. @returns whether they know, or nobody tries again */
   tell: (incident: Incident, entries: readonly TimelineEntry[]) => boolean
-  logger: Pick<Logger, 'info' | 'warn'>
+  logger: Pick<Log, 'info' | 'warn'>
 }
 
 /** Incidents between the doors and the core: they see what is accepted, and say what somebody has to hear. */
@@ -101,7 +101,7 @@ export class Incidents {
     const now = clock.wall()
     const { incident, isChanged } = store.commit(writer => {
       const present = findIncident(writer, id)
-      if (!present) throw new RelayError('not-found', 'no such incident')
+      if (!present) throw new RelayError('not-found', say('no-such-incident'))
       const next = this.apply(present, action, by, now, until ?? now + silences.usual)
       if (next) this.save(writer, next)
       return { incident: next ?? present, isChanged: next !== undefined }
@@ -111,7 +111,7 @@ export class Incidents {
     const write = (language: Language): string => (
       isReleased ? writeReleased(incident, by.name, language) : describe(incident, now, language)
     )
-    if (isChanged) logger.info('%s', printable(`incident ${id} ${action} by ${by.account ?? by.key ?? 'the master key'}, ${by.way}`))
+    if (isChanged) logger.info(say('incident-acted', { id, action, who: by.account ?? by.key ?? say('the-master-key'), way: by.way }))
     await this.answer(incident, write, from, isChanged)
     return incident
   }
@@ -169,7 +169,7 @@ export class Incidents {
       this.trouble = ''
     } catch (error) {
       const { logText } = RelayError.from(error)
-      if (String(logText) !== this.trouble) logger.warn('%s', `incidents cannot go on: ${logText}`)
+      if (String(logText) !== this.trouble) logger.warn(say('incidents-stopped', { reason: logText }))
       this.trouble = String(logText)
     } finally {
       this.isBusy = false
@@ -258,7 +258,7 @@ export class Incidents {
       if (code === 'conflict') return undefined
       if (general.has(code)) throw thrown
       const isPassing = passing.has(code)
-      this.options.logger.warn('%s', `incident ${id}: ${key} ${isPassing ? 'is tried again' : 'is left out'}: ${logText}`)
+      this.options.logger.warn(say(isPassing ? 'step-tried-again' : 'step-left-out', { id, step: key, reason: logText }))
       if (isPassing) this.later.set(id, clock.now() + retryDelay)
       if (isPassing) return undefined
     }
@@ -279,7 +279,7 @@ export class Incidents {
         await this.hand(incident, chat, { items, isUrgent: true, expiresIn: answerLifetime })
       }
     } catch (error) {
-      logger.warn('%s', `incident ${id}: its chats cannot be told: ${RelayError.from(error).logText}`)
+      logger.warn(say('chats-not-told', { id, reason: RelayError.from(error).logText }))
     }
   }
 
@@ -297,7 +297,7 @@ export class Incidents {
       id: uuid(), door: incidentDoor, caller: isOwn ? incident.caller : callerOf(incident), request, deferred: { wait: 0 },
       ...key !== undefined && { key, event: {} },
       complete(completed) {
-        if (isStill?.() === false) throw new RelayError('conflict', 'the incident has changed')
+        if (isStill?.() === false) throw new RelayError('conflict', say('incident-changed'))
         return completed
       },
     })

@@ -8,6 +8,7 @@ import { parseEntries } from '../message/names'
 import { parseMentioned } from '../message/parse'
 import { isName, nameRule, toName, toPlatform } from '../message/target'
 import { onDuty, parseRota, parseSwap, type Rota, type Swap } from './rota'
+import { say } from '../texts/text'
 
 /** Somebody who can be called by `@`. */
 export interface Called {
@@ -45,15 +46,15 @@ const mostSwaps = 100
 
 /** @throws RelayError `bad-request`, which names the field */
 export function parsePerson(value: unknown): Person {
-  demand(isObject(value), 'a person must be an object such as {onebot: 10001, name: 李雷}')
+  demand(isObject(value), say('person-object', { example: '{onebot: 10001, name: 李雷}' }))
   const { name, ...accounts } = withoutNull(value)
-  demand(name === undefined || (isString(name) && name.trim() !== '' && name.length <= longestName), `name must be text of at most ${longestName} characters`)
+  demand(name === undefined || (isString(name) && name.trim() !== '' && name.length <= longestName), say('text-of-at-most', { field: 'name', most: longestName }))
   return {
     ...name !== undefined && { name: name.trim() },
     accounts: new Map(Object.entries(accounts).map(([platform, account]) => {
       const id = isString(account) || Number.isSafeInteger(account) ? toText(account) : ''
-      demand(/^[^:\s]{1,64}$/.test(platform), 'the accounts of a person go by platform, such as onebot: 10001')
-      demand(id !== '' && parseMentioned(id) !== null, `${platform} must be the ID of an account`)
+      demand(/^[^:\s]{1,64}$/.test(platform), say('accounts-by-platform'))
+      demand(id !== '' && parseMentioned(id) !== null, say('must-be-account', { platform }))
       return [toPlatform(platform), id]
     })),
   }
@@ -62,7 +63,7 @@ export function parsePerson(value: unknown): Person {
 /** @throws RelayError `bad-request` */
 function demandName(name: string): void {
   demand(isName(name), nameRule)
-  demand(!reserved.includes(name), `${name} is reserved: as a mention it means ${name === everybody ? 'everybody' : 'nobody'}`)
+  demand(!reserved.includes(name), say(name === everybody ? 'means-everybody' : 'means-nobody', { name }))
 }
 
 const isSwaps = listOf(objectOf<Swap>({ from: isNumber, until: isNumber, who: isString }))
@@ -90,7 +91,7 @@ export class Roster implements Directory {
     })
     const fixedRotas = parseEntries('rotas', rotas, (name, value) => {
       demandName(name)
-      demand(!fixed.entries.has(name), 'there is a person of this name')
+      demand(!fixed.entries.has(name), say('person-exists'))
       return parseRota(value, word => fixed.entries.has(word))
     })
     this.warnings = [...fixed.warnings, ...fixedRotas.warnings]
@@ -98,7 +99,7 @@ export class Roster implements Directory {
       table: 'people', kind: 'person', fixed: fixed.entries, store, logger,
       parse: (name, value, isNew) => {
         demandName(name)
-        demand(!isNew || !this.rotas.get(name), 'there is a rota of this name')
+        demand(!isNew || !this.rotas.get(name), say('rota-exists'))
         return parsePerson(value)
       },
       usersOf: name => [
@@ -111,12 +112,12 @@ export class Roster implements Directory {
       table: 'rotas', kind: 'rota', fixed: fixedRotas.entries, store, logger, usersOf,
       parse: (name, value, isNew) => {
         demandName(name)
-        demand(!isNew || !this.people.get(name), 'there is a person of this name')
+        demand(!isNew || !this.people.get(name), say('person-exists'))
         return parseRota(value, isNew ? this.isPerson : undefined)
       },
     })
     this.swaps = new Loaded<readonly Swap[]>(store, 'swaps', (_, value) => {
-      demand(isSwaps(value), 'it is no list of swaps')
+      demand(isSwaps(value), say('no-list-of-swaps'))
       return value
     }, logger)
   }
@@ -149,13 +150,13 @@ export class Roster implements Directory {
    */
   async swap(written: string, fields: JsonObject, now = Date.now()): Promise<{ name: string, who: string }> {
     const name = toName(written)
-    if (!this.rotas.get(name)) throw this.rotas.failure ?? new RelayError('not-found', 'no such rota')
+    if (!this.rotas.get(name)) throw this.rotas.failure ?? new RelayError('not-found', say('no-such-rota'))
     const swap = parseSwap(fields, this.isPerson, now)
     this.swaps.get()
     // A swap that lies within the new one would never count again.
     const others = this.swapsOf(name, now).filter(({ from, until }) => from < swap.from || until > swap.until)
     const swaps = [...others, swap]
-    if (swaps.length > mostSwaps) throw new RelayError('conflict', `this rota has ${mostSwaps} swaps already`)
+    if (swaps.length > mostSwaps) throw new RelayError('conflict', say('too-many-swaps', { most: mostSwaps }))
     await this.swaps.change(name, { json: swaps, entry: swaps })
     return { name, who: swap.who }
   }

@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto'
-import type { Logger } from 'koishi'
 import { LRUCache } from 'lru-cache'
 import type { Language } from '../texts/language'
 import { everybody } from '../message/mentions'
@@ -14,6 +13,8 @@ import { begin, happen, isNews, isNewStart, isWorse, resolve, type Incident } fr
 import type { Called, Directory } from './people'
 import { countUnresolved, findByThread, findIncident, saveIncident, saveMessage } from './table'
 import { writeEnd } from './texts'
+import { say } from '../texts/text'
+import type { Log } from '../lib/log'
 
 /** The door of what the relay says about incidents. */
 export const incidentDoor = 'incidents'
@@ -38,7 +39,7 @@ export interface RecorderOptions {
   port: Pick<Port, 'candidate'>
   /** The present store. */
   store: () => Store
-  logger: Pick<Logger, 'warn'>
+  logger: Pick<Log, 'warn'>
 }
 
 /** Completes requests with mentions, and notes inside the commits of the core which incidents begin, go on and end. */
@@ -145,7 +146,7 @@ export class Recorder implements Pick<Observer, 'accepted' | 'recorded'> {
 
   private hasRoom(reader: Reader): boolean {
     const isFull = countUnresolved(reader) >= mostIncidents
-    if (isFull && !this.isFull) this.options.logger.warn('%s', `${mostIncidents} incidents are unresolved: events are sent without one until some are resolved`)
+    if (isFull && !this.isFull) this.options.logger.warn(say('too-many-incidents', { most: mostIncidents }))
     this.isFull = isFull
     return !isFull
   }

@@ -4,6 +4,7 @@ import { day, hour, parseDuration, parseTime } from '../lib/time'
 import { readList, refuseFields } from '../lib/words'
 import { instantOf, isZone, localTime, ownZone } from '../message/quiet'
 import { toName } from '../message/target'
+import { say } from '../texts/text'
 
 /** People who take turns. Times are in milliseconds. */
 export interface Rota {
@@ -21,7 +22,6 @@ export interface Swap { readonly from: number, readonly until: number, readonly 
 
 const longest = 366 * day
 const mostPeople = 100
-const timeRule = 'must be a date-time with an offset, such as "2026-11-30T09:00+08:00", in YAML in quotes'
 
 /**
  * Reads a rota.
@@ -30,15 +30,15 @@ const timeRule = 'must be a date-time with an offset, such as "2026-11-30T09:00+
  * @throws RelayError `bad-request`, which names the field
  */
 export function parseRota(value: unknown, isPerson?: (word: string) => boolean): Rota {
-  demand(isObject(value), 'a rota must be an object such as {people: [li-lei, han-mei], every: 1w, from: "2026-11-30T09:00+08:00"}')
+  demand(isObject(value), say('rota-object', { example: '{people: [li-lei, han-mei], every: 1w, from: "2026-11-30T09:00+08:00"}' }))
   const { people: written, every: length, from, zone, ...others } = withoutNull(value)
   refuseFields('rotas', Object.keys(others))
   const people = (readList(written) ?? []).map(toName)
-  demand(people.length > 0 && people.length <= mostPeople, `people must be a list of 1 to ${mostPeople} people`)
+  demand(people.length > 0 && people.length <= mostPeople, say('people-list', { most: mostPeople }))
   for (const person of people) demandPerson('people', person, isPerson)
   const every = parseDuration(length)
-  demand(every !== undefined && every >= hour && every <= longest, 'every must be a duration from 1h to 366d, such as 12h, 1d or 1w')
-  demand(zone === undefined || (typeof zone === 'string' && isZone(zone)), 'zone must be the name of a time zone, such as Asia/Shanghai')
+  demand(every !== undefined && every >= hour && every <= longest, say('every-duration'))
+  demand(zone === undefined || (typeof zone === 'string' && isZone(zone)), say('zone-name'))
   return { people, every, from: readStart(from, zone), zone: zone ?? ownZone() }
 }
 
@@ -47,7 +47,7 @@ function readStart(value: unknown, zone: string | undefined): number {
   const text = typeof value === 'string' ? value.trim() : ''
   const local = zone === undefined ? NaN : parseTime(`${text}Z`)
   const at = zone === undefined || Number.isNaN(local) ? parseTime(text) : instantOf(local, zone, local - day)
-  demand(!Number.isNaN(at), `from ${timeRule}, or one without it beside zone`)
+  demand(!Number.isNaN(at), say('time-with-offset-or-zone', { field: 'from' }))
   return at
 }
 
@@ -55,16 +55,16 @@ function readStart(value: unknown, zone: string | undefined): number {
 export function parseSwap({ from, until, who, ...others }: JsonObject, isPerson: (word: string) => boolean, now: number): Swap {
   refuseFields('swaps', Object.keys(others))
   const [begin, end] = [from, until].map(time => typeof time === 'string' ? parseTime(time.trim()) : NaN)
-  demand(begin !== undefined && !Number.isNaN(begin), `from ${timeRule}`)
-  demand(end !== undefined && !Number.isNaN(end), `until ${timeRule}`)
-  demand(end > begin && end > now, 'until must be after from, and ahead')
-  demand(typeof who === 'string', 'who must be the name of a person')
+  demand(begin !== undefined && !Number.isNaN(begin), say('time-with-offset', { field: 'from' }))
+  demand(end !== undefined && !Number.isNaN(end), say('time-with-offset', { field: 'until' }))
+  demand(end > begin && end > now, say('until-after-from'))
+  demand(typeof who === 'string', say('who-is-person'))
   demandPerson('who', toName(who), isPerson)
   return { from: begin, until: end, who: toName(who) }
 }
 
 function demandPerson(field: string, word: string, isPerson: ((word: string) => boolean) | undefined): void {
-  demand(!isPerson || isPerson(word), `${field}: there is no person ${JSON.stringify(word)}`)
+  demand(!isPerson || isPerson(word), say('no-person', { field, name: JSON.stringify(word) }))
 }
 
 /**

@@ -37,7 +37,7 @@ export class IncidentCore {
   private readonly recorder: Recorder
 
   constructor(changes: Partial<Ack> = {}, more: Partial<Named> = {}) {
-    const logger = { info: () => undefined, warn: (_: string, line: string) => void this.warnings.push(line) }
+    const logger = { info: () => undefined, warn: (line: unknown) => void this.warnings.push(String(line)) }
     this.name('ops', { ack: { ...ack, ...changes }, mention: { critical: ['oncall'] }, ...more })
     const port = { candidate: () => this.core.port.candidate() }
     const clock: Clock = {
@@ -114,7 +114,7 @@ export class IncidentCore {
         this.told.push(...entries.map(({ kind }) => kind))
         return true
       },
-      logger: { info: () => undefined, warn: (_: string, line: string) => void this.warnings.push(line) },
+      logger: { info: () => undefined, warn: (line: unknown) => void this.warnings.push(String(line)) },
     })
     this.end = incidents.start()
     return incidents

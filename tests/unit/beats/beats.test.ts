@@ -83,7 +83,7 @@ class World {
           return Promise.resolve({ listed: { name, entry: this.rules.get(name) ?? assert.fail(), source: 'made' }, isNew: false })
         },
       },
-      logger: { info: () => undefined, warn: (_: string, line: string) => void core.warnings.push(line) },
+      logger: { info: () => undefined, warn: (line: unknown) => void core.warnings.push(String(line)) },
     })
     let hasEnded = false
     const check = (): void => {

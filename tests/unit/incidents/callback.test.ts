@@ -36,7 +36,7 @@ async function start(t: TestContext, answer: (post: Post) => number = () => 204,
   const parts: CallbackOptions = {
     url, secret, timeout: 5_000, stop: stop.signal, clock, ackOf: () => undefined,
     hearers: [({ id }, { kind }) => heard.push(`${id} ${kind}`)],
-    logger: { warn: (_, line) => logs.push(String(line)) }, ...options,
+    logger: { warn: line => logs.push(String(line)) }, ...options,
   }
   const callback = new Callback(parts)
   /** Tells an incident as the relay does, once a second, until that is done. */
