@@ -102,7 +102,7 @@ export function apply(ctx: Context, config: Config): void {
   const recorder = new Recorder({ clock: systemClock, names, directory: roster, language, port, store, logger: log })
   const usages = new Usages(store)
   const { relay, ended } = startRelay(ctx, settings, {
-    port, logger, dataDir, timeout,
+    port, logger: log, dataDir, timeout,
     writeDigest: digestWriter(templates, language, log),
     media: { resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,

@@ -17,6 +17,7 @@ import { GateMemory, Gates } from './queue/gates'
 import { queueOf } from './queue/queue'
 import { Queues } from './queue/queues'
 import type { Store } from './store/store'
+import { say } from '../texts/text'
 
 /** Survives a reload of the plugin: the known messages of the chats, pauses and limits. */
 export class Memory {
@@ -69,8 +70,8 @@ export class Core {
   }
 
   /** Why nothing can be kept now; `undefined` while all is well. */
-  get failure(): Error | undefined {
-    return this.store.failure ?? this.deliveries.failure ?? (this.store.isFull ? new RelayError('storage-full', 'the disk of the relay is full') : undefined)
+  get failure(): RelayError | undefined {
+    return this.store.failure ?? this.deliveries.failure ?? (this.store.isFull ? new RelayError('storage-full', say('disk-full')) : undefined)
   }
 
   /** @throws RelayError the reason why the request is refused as a whole */
@@ -92,17 +93,15 @@ export class Core {
     const { deliveries, queues, store } = this
     const { state, deferred, results, attempts, open, flow } = this.history.get(id)
     const entry = deliveries.get(id)
-    if (state !== 'queued' || !entry) throw new RelayError('conflict', `this delivery is ${state}: only a queued one can be withdrawn`)
-    if (results.some(result => result?.success)) {
-      throw new RelayError('conflict', 'a part of this delivery has been sent: it cannot be withdrawn any more')
-    }
-    if (!deferred) throw new RelayError('conflict', 'the caller of this delivery waits for it: it cannot be withdrawn')
-    if (!queues.holds(entry)) throw new RelayError('conflict', 'this delivery is leaving in a digest: only a queued one can be withdrawn')
+    if (state !== 'queued' || !entry) throw new RelayError('conflict', say('withdraw-only-queued', { state }))
+    if (results.some(result => result?.success)) throw new RelayError('conflict', say('withdraw-partly-sent'))
+    if (!deferred) throw new RelayError('conflict', say('withdraw-awaited'))
+    if (!queues.holds(entry)) throw new RelayError('conflict', say('withdraw-in-digest'))
     // The members of a digest end with it.
     const leavesRecord = attempts > 0 || open.length > 0 || flow.members !== undefined
     if (!leavesRecord) deliveries.withdraw(entry.delivery)
     queues.giveUp(entry)
-    if (leavesRecord) deliveries.end(entry, failRest(entry.delivery, new RelayError('unsent', 'withdrawn while it was waiting: nothing was sent this time')))
+    if (leavesRecord) deliveries.end(entry, failRest(entry.delivery, new RelayError('unsent', say('withdrawn-this-time'))))
     await store.flushed()
     return leavesRecord ? entry.delivery.state : undefined
   }
@@ -126,7 +125,7 @@ export class Core {
     try {
       await this.purge.run()
     } catch (error) {
-      if (!this.stop.signal.aborted) this.options.logger.warn('%s', `old records cannot be removed: ${RelayError.from(error).logText.toString()}`)
+      if (!this.stop.signal.aborted) this.options.logger.warn(say('old-records-stay', { failure: RelayError.from(error).logText }))
     }
   }
 
@@ -155,7 +154,7 @@ export class Core {
       // Members end with their digest.
       if (inDigests.has(id) || !deliveries.get(id)) continue
       if (deferred) queues.join(entry)
-      else deliveries.end(entry, failRest(entry.delivery, new RelayError('stopping', 'the relay ended before this could be sent: nothing was sent')))
+      else deliveries.end(entry, failRest(entry.delivery, new RelayError('stopping', say('ended-before-sent'))))
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { Logger } from 'koishi'
+import type { Log } from '../lib/log'
 import type { Language } from '../texts/language'
 import type { LongText, MessageRequest, ParsedItem, Target } from '../message/model'
 import type { Port } from '../platform/port'
@@ -197,7 +197,7 @@ export interface RelayOptions {
   digest: DigestOptions
   media: MediaOptions
   files: Files
-  logger: Pick<Logger, 'info' | 'warn'>
+  logger: Pick<Log, 'info' | 'warn'>
   observer: Observer
   /** The form of texts that are too long for their platform. If empty, the door decides. */
   longText: LongText | ''

@@ -12,6 +12,7 @@ import { readQueue, waitOf, type Backlog, type QueueState, type Wait } from './q
 import { preview, type Preview } from './send/preview'
 import { ClosedStore } from './store/failures'
 import type { Storage, Store } from './store/store'
+import { say, type Text } from '../texts/text'
 
 /** How long the end waits for a slow disk, in milliseconds. */
 const longestEnd = 2_000
@@ -36,7 +37,7 @@ export class Relay {
   private readonly begun: Promise<void>
   private readonly hasBegun = new AbortController()
   private readonly absent = new ClosedStore(
-    new RelayError('store-down', 'the relay has not opened its data file yet: try again later', { headers: standbyHeaders }), this.stop.signal,
+    new RelayError('store-down', say('not-opened-yet'), { headers: standbyHeaders }), this.stop.signal,
   )
 
   /**
@@ -77,14 +78,14 @@ export class Relay {
   }
 
   /** Why nothing can be kept now; `undefined` while all is well. */
-  get failure(): Error | undefined {
+  get failure(): RelayError | undefined {
     if (this.core) return this.core.failure
     // While the file is opened again, nobody else has it.
     return new RelayError(this.storage.owner === undefined ? 'store-down' : 'standby')
   }
 
   /** The process that has the data folder while this relay stands by. */
-  get standsBehind(): string | undefined {
+  get standsBehind(): Text | undefined {
     return this.core ? undefined : this.storage.owner
   }
 
@@ -168,7 +169,7 @@ export class Relay {
   async drop(queue: string): Promise<number> {
     if (!readQueue(queue)) throw new RelayError('not-found')
     const { queues, store } = await this.first()
-    const dropped = queues.drop(queue, new RelayError('unsent', 'dropped by an operator while it was waiting: nothing was sent'))
+    const dropped = queues.drop(queue, new RelayError('unsent', say('dropped-by-operator')))
     if (!store.failure) await store.flushed()
     return dropped
   }
@@ -206,7 +207,7 @@ export class Relay {
         core.end()
         await core.finish()
       } catch (error) {
-        options.logger.warn('%s', `the relay cannot begin its work: ${RelayError.from(error).logText.toString()}`)
+        options.logger.warn(say('cannot-begin', { failure: RelayError.from(error).logText }))
         await pause(options.clock, retryDelay, signal)
       }
       await store.close()

@@ -12,6 +12,7 @@ import { tellAll, type Observer, type RelayOptions, type Submission, type Submit
 import { Relay } from '../../src/relay/relay'
 import { SimulatedClock } from './simulated-clock'
 import { TestFolder, TestStorage } from './store'
+import type { Text } from '../../src/texts/text'
 
 export const chat = { kind: 'group', id: '1' } as const
 export const queue = 'onebot:1/group:1'
@@ -268,7 +269,7 @@ export class Core {
       },
       media: { transport: 'path', resolve: () => Promise.reject(new RelayError('file-not-found')), link: () => '' },
       files: { hold: () => () => undefined, keepUntil: () => Promise.resolve(), hash: () => Promise.resolve(undefined) },
-      logger: { info: (line: string) => void this.notes.push(line), warn: (_: string, line: string) => void this.warnings.push(line) },
+      logger: { info: (line: Text) => void this.notes.push(String(line)), warn: (line: Text) => void this.warnings.push(String(line)) },
       observer: tellAll(changes.observer ? [changes.observer] : []), recordContent: 'full', longText: changes.longText ?? '', retention: 1e9, recordLimit: 1e6,
       enter: () => this.isStopping ? undefined : () => undefined,
     }, this.storage, last)

@@ -3,6 +3,7 @@ import { isString, objectOf, type Shape } from '../../src/lib/shape'
 import { pause, type Clock } from '../../src/relay/clock'
 import { Connection } from '../../src/relay/store/connection'
 import type { Storage, Store, Value, Writer } from '../../src/relay/store/store'
+import { words, type Text } from '../../src/texts/text'
 
 /** How often a waiting process looks at the lock, and its holder renews it, in milliseconds. */
 const lookInterval = 1_000
@@ -152,17 +153,17 @@ export class TestStorage implements Storage {
   hasReserve = false
   private store: TestStore | undefined
   private broken: RelayError | undefined
-  private other: string | undefined
+  private other: Text | undefined
 
   /** @param host machines have different ones; a process takes the lock that a killed one of its host has left at once */
   constructor(readonly clock: Clock, readonly folder = new TestFolder(), readonly host = 'host') {}
 
-  get owner(): string | undefined {
-    return this.other ?? (this.folder.holder === this ? undefined : this.folder.host)
+  get owner(): Text | undefined {
+    return this.other ?? (this.folder.holder === this ? undefined : this.folder.host === undefined ? undefined : words(this.folder.host))
   }
 
   /** Another process has the folder, until this is `undefined` again. */
-  set owner(other: string | undefined) {
+  set owner(other: Text | undefined) {
     this.other = other
     if (other !== undefined) this.store?.end(lost())
   }

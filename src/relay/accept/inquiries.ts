@@ -38,7 +38,7 @@ export class Inquiries {
   async recall(messageId: string, history: Pick<History, 'all'>, isAllowed: (target: Target, platform: string) => boolean): Promise<void> {
     // One search at a time, so that many of them leave time for other work.
     const found = await this.looks.run('', () => this.findSent(messageId, history, isAllowed))
-    if (!found) throw new RelayError('not-found', 'this relay has sent no such message within the last day')
+    if (!found) throw new RelayError('not-found', say('no-such-message'))
     return ask(found.account.recall(found.target, messageId), this.context)
   }
 

@@ -8,6 +8,7 @@ import { queueOf } from '../queue/queue'
 import type { EntryContext } from '../queue/queues'
 import type { Submission } from '../options'
 import { currentWay, tryWays } from '../queue/ways'
+import { say } from '../../texts/text'
 
 /** The default lifetime of a deferred or retried delivery, in milliseconds. */
 export const defaultExpiry = day
@@ -58,7 +59,7 @@ export class Intake {
     // The answer shows the delivery as accepted. If this relay stops, the next one sends it.
     const accepted = { ...entry.delivery }
     await store.flushed().catch((cause: unknown) => {
-      throw new RelayError('unanswered', 'the disk did not confirm that the message is kept: it may be sent', { cause })
+      throw new RelayError('unanswered', say('disk-unconfirmed'), { cause })
     })
     if (wait === 0) return accepted
     return deliveries.ended(entry, wait, signal?.()).catch((error: unknown) => {
@@ -103,7 +104,7 @@ export class Intake {
     const { expiresIn, sendAt } = request
     const { target, flow: { route } } = delivery
     const bot = currentWay(route) ?? request.bot
-    demand(route !== undefined || bot.platform !== httpPlatform, 'an HTTP address is reached by its name only')
+    demand(route !== undefined || bot.platform !== httpPlatform, say('http-by-name-only'))
     // Scheduled times and quiet hours do not depend on the queue, which is not known yet.
     let isLater = (sendAt ?? deferred ?? route ?? gates.deferral('', delivery)) !== undefined
     const account = port.choose(bot, isLater)

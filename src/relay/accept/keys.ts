@@ -14,6 +14,7 @@ import { checkItems } from '../send/fit'
 import { fingerprintOf } from './fingerprint'
 import { defaultExpiry, type Intake } from './intake'
 import { requeue, type Recheck } from './recheck'
+import { say, type Text } from '../../texts/text'
 
 /** The lifetime of an Idempotency-Key, in milliseconds. The purge keeps rows as long. */
 const keyLifetime = day
@@ -150,11 +151,10 @@ export class Keys {
     const obstacle = obstacleTo(delivery)
     if (obstacle !== undefined) throw new RelayError('conflict', obstacle)
     const requestKey = this.keyFor(delivery)
-    if (items.length === 0) throw new RelayError('conflict', 'the content of this delivery is not kept: send it as a new request')
+    if (items.length === 0) throw new RelayError('conflict', say('content-not-kept'))
     const seconds = Math.ceil(recheck.settling(delivery) / 1000)
     if (seconds > 0) {
-      const text = `the platform may still be carrying it out: try again in ${seconds} s`
-      throw new RelayError('conflict', text, { headers: { 'retry-after': String(seconds) } })
+      throw new RelayError('conflict', say('still-carried-out', { seconds }), { headers: { 'retry-after': String(seconds) } })
     }
     const first = delivery.state === 'unanswered' ? {} : firstWay(delivery, way => port.candidate(way) !== undefined)
     const next = { ...delivery, ...first }
@@ -176,15 +176,15 @@ export class Keys {
     const holder = key === undefined ? undefined : this.holderOf(key)
     if (key === undefined || !holder || holder.id === id) return key ?? null
     if (holder.fingerprint !== fingerprint) return null
-    throw new RelayError('conflict', `the same request came again with its Idempotency-Key, as delivery ${holder.id}`)
+    throw new RelayError('conflict', say('same-key-again', { id: holder.id }))
   }
 }
 
 /** The error for a delivery that cannot be sent again. */
-function obstacleTo({ state, flow: { members, digest } }: Delivery): string | undefined {
-  if (!isRetryable(state)) return `this delivery is ${state}: only an undelivered one can be retried`
-  if (members && state !== 'unanswered') return 'this is a digest that did not arrive: retry its members'
-  if (digest && state === 'unanswered') return `this delivery left in the digest ${digest.id}: retry that one`
+function obstacleTo({ state, flow: { members, digest } }: Delivery): Text | undefined {
+  if (!isRetryable(state)) return say('retry-only-undelivered', { state })
+  if (members && state !== 'unanswered') return say('retry-members')
+  if (digest && state === 'unanswered') return say('retry-digest', { id: digest.id })
 }
 
 /** Whether an item was refused because of its chat or account. */

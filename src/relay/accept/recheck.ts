@@ -7,6 +7,7 @@ import { queueOf, type Waiting } from '../queue/queue'
 import type { EntryContext } from '../queue/queues'
 import { arrived } from '../send/arrived'
 import { openMessage } from '../send/send'
+import { say } from '../../texts/text'
 
 /** When an unanswered delivery is looked up again, in milliseconds after its end. It is looked up once more when it has settled. */
 const looks = [60_000, 5 * 60_000]
@@ -104,7 +105,7 @@ export class Recheck {
  * @throws RelayError `conflict`, `store-down`, `storage-full`, or the refusal of its queue; the delivery is then unchanged
  */
 export function requeue({ deliveries, queues }: EntryContext, ended: Entry, change: Change, waiting: Waiting): Entry {
-  if (isUnfinished(ended.delivery.state)) throw new RelayError('conflict', 'this delivery is under way again')
+  if (isUnfinished(ended.delivery.state)) throw new RelayError('conflict', say('under-way-again'))
   queues.demandRoom({ ...ended.delivery, ...change }, waiting)
   const entry = deliveries.revive(ended, change)
   queues.enter(entry, waiting)

@@ -1,8 +1,7 @@
 // Gives the event loop a turn, which statements do not.
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
-import type { Logger } from 'koishi'
 import { RelayError } from '../../errors'
-import { printable } from '../../lib/log'
+import type { Log } from '../../lib/log'
 import { isString, isWhole, nullable, objectOf } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
 import { readItems, writeItems } from '../../message/parse'
@@ -12,6 +11,7 @@ import { states, unfinished, type Delivery, type State } from './delivery'
 import { conditionsOf, isUnindexed, matches, rangeOf, type Filter, type ListFilter } from './filter'
 import { columns, fromRow, isRow, keepsContent, toRow, type Row } from './row'
 import type { RecordContent } from './summary'
+import { say } from '../../texts/text'
 
 /** How many rows a search without an index looks through before other work gets a turn, and how many a list reads at once at least. */
 const stretch = 2_000
@@ -36,7 +36,7 @@ export class DeliveriesTable {
 
   constructor(
     private readonly store: Reader,
-    private readonly options: { recordContent: RecordContent, logger: Pick<Logger, 'warn'> },
+    private readonly options: { recordContent: RecordContent, logger: Pick<Log, 'warn'> },
   ) {}
 
   /** Writes a delivery with its content, in place of an earlier record. @throws RelayError `too-large` */
@@ -44,7 +44,7 @@ export class DeliveriesTable {
     const row = toRow(delivery)
     const isKept = items.length > 0 && keepsContent(delivery.state, this.options.recordContent)
     const content = isKept ? JSON.stringify(writeItems(items)) : null
-    if (content !== null && content.length > largest) throw new RelayError('too-large', 'the content is too large to be kept: upload its files first, or send it without an Idempotency-Key')
+    if (content !== null && content.length > largest) throw new RelayError('too-large', say('content-too-large'))
     writer.run(insert, ...columns.map(name => row[name]), content)
   }
 
@@ -186,6 +186,6 @@ export class DeliveriesTable {
   private reportDamage(id: string): void {
     if (this.damaged.has(id)) return
     this.damaged.add(id)
-    this.options.logger.warn('%s', `the record ${printable(id)} is damaged and is left out: remove it, or restore a backup`)
+    this.options.logger.warn(say('record-damaged', { id }))
   }
 }

@@ -9,6 +9,7 @@ import type { DeliveriesTable } from './deliveries-table'
 import type { Deferral, ThreadLink } from './flow'
 import { keepsContent } from './row'
 import { noteCall, noteCut, type EndCall } from './summary'
+import { clauses, say } from '../../texts/text'
 
 /** A delivery in memory. What it waits for is set when it enters a queue. */
 export interface Entry {
@@ -42,7 +43,6 @@ const retryDelay = 1_000
 /** How many records one commit writes at least, and how many wait at most while the file takes none. */
 const chunk = 250
 const mostRecords = 10_000
-const contentGone = 'the content of this delivery is gone: send it again as a new request'
 /** How much longer than its delivery an uploaded file is kept, in milliseconds. */
 const fileMargin = hour
 /** How many unanswered deliveries are remembered for look-ups. */
@@ -119,7 +119,7 @@ export class Deliveries {
   itemsOf(entry: Entry): readonly ParsedItem[] {
     const { items, delivery: { id, results } } = entry
     if (items) return items
-    const stored = this.table.items(id) ?? results.map(() => new RelayError('internal', contentGone))
+    const stored = this.table.items(id) ?? results.map(() => new RelayError('internal', say('content-gone')))
     if (this.active.get(id) === entry) entry.items = stored
     return stored
   }
@@ -235,7 +235,7 @@ export class Deliveries {
   withdraw({ id }: Delivery): void {
     this.options.store.commit(writer => this.table.remove(writer, id))
     this.forget(id)
-    this.notify(id, new RelayError('unsent', 'it was withdrawn while it waited: nothing was sent'))
+    this.notify(id, new RelayError('unsent', say('withdrawn-waiting')))
   }
 
   /**
@@ -340,17 +340,19 @@ export class Deliveries {
     const { id, state, target, attempts, flow, deferred, createdAt } = delivery
     observer.ended(delivery, clock.wall() - createdAt)
     if (!deferred) return
-    const by = flow.digest ? `in digest ${flow.digest.id}` : `after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-    const line = `${id} deferred ${writeTarget(target)} ${state} ${by}`
+    const facts = { id, target: writeTarget(target), state }
+    const line = flow.digest
+      ? say('deferred-ended-in-digest', { ...facts, digest: flow.digest.id })
+      : attempts === 1 ? say('deferred-ended-one', facts) : say('deferred-ended', { ...facts, attempts })
     const result = resultOf(delivery)
-    if (result?.success === false) logger.warn('%s', `${line}: ${result.error.logText.toString()}`)
-    else logger.info('%s', line)
+    if (result?.success === false) logger.warn(clauses(line, result.error.logText))
+    else logger.info(line)
   }
 
   /** Why an end may be wrong: without the store, another relay may have the delivery by now, and may have sent it. */
   private doubtOf({ delivery, hasRow }: Entry): RelayError | undefined {
     const isSure = !hasRow || !this.options.store.failure || delivery.results.every(mayHaveArrived)
-    return isSure ? undefined : new RelayError('unanswered', 'the relay lost its data file meanwhile: the message may have been sent')
+    return isSure ? undefined : new RelayError('unanswered', say('lost-data-file'))
   }
 
   /**
@@ -398,13 +400,13 @@ export class Deliveries {
     const { logger, stop, store } = this.options
     try {
       this.writeAll(entries)
-      if (this.failure) logger.info('what has happened is written again')
+      if (this.failure) logger.info(say('written-again'))
       this.failure = undefined
     } catch (error) {
       const failure = RelayError.from(error)
       // A store that is over has told so itself.
       const isTold = this.failure !== undefined || store.failure !== undefined
-      if (!isTold && !stop.aborted) logger.warn('%s', `what has happened cannot be written, and is kept in memory: ${failure.logText.toString()}`)
+      if (!isTold && !stop.aborted) logger.warn(say('kept-in-memory', { failure: failure.logText }))
       this.failure = failure
     }
   }

@@ -4,6 +4,7 @@ import type { ParsedItem } from '../../message/model'
 import type { Deliveries } from './deliveries'
 import { isUnfinished, type Delivery, type State } from './delivery'
 import { cutList, matches, type Filter, type ListFilter } from './filter'
+import { say } from '../../texts/text'
 
 /** The numbers of deliveries by their end. */
 export type Counts = Record<typeof endStates[number], number>
@@ -40,7 +41,7 @@ export class History {
   items(id: string): readonly ParsedItem[] {
     const { id: found } = this.get(id)
     const items = this.deliveries.get(found)?.items ?? this.deliveries.table.items(found)
-    if (!items) throw new RelayError('not-found', 'the content of this delivery was not kept: see the setting recordContent')
+    if (!items) throw new RelayError('not-found', say('content-not-recorded'))
     return items
   }
 

@@ -4,7 +4,7 @@ import { readTarget, writeTarget } from '../../message/target'
 import { isUnfinished, states, type Delivery, type ItemResult, type Open, type Results, type Sent, type State } from './delivery'
 import { isFlow } from './flow'
 import { isSummary, type RecordContent } from './summary'
-import { isText, revive, type Text } from '../../texts/text'
+import { isText, revive, type Text, words } from '../../texts/text'
 
 /** A delivery as a row: the columns that are searched, and the rest as JSON. The content has a column of its own. */
 export interface Row {
@@ -113,5 +113,5 @@ function readResult(stored: StoredRecord['results'][number]): ItemResult | undef
   const { error, msg } = stored
   const code = isErrorCode(error) ? error : 'internal'
   // The words of an adapter may contain those of a message.
-  return { success: false, error: new RelayError(code, msg, { logText: code }) }
+  return { success: false, error: new RelayError(code, typeof msg === 'string' ? words(msg) : msg, { logText: words(code) }) }
 }

@@ -215,7 +215,7 @@ export class Gates {
   arrived({ name, bot }: Gated): void {
     this.gate(name).failures = 0
     this.open(name)
-    if (this.isRestricted(bot)) this.context.logger.info('%s', `${bot} is not restricted any more: a message has arrived`)
+    if (this.isRestricted(bot)) this.context.logger.info(say('restriction-over', { bot }))
     this.memory.standings.set(bot, { vanished: [], arrivedAt: this.context.clock.now(), restriction: undefined })
   }
 
@@ -229,7 +229,7 @@ export class Gates {
     const vanished = standing.vanished = [...standing.vanished.filter(({ at }) => at > now - signs.within), { chat, at: now }]
     if (standing.restriction || vanished.length < signs.calls || new Set(vanished.map(each => each.chat)).size < signs.chats) return
     standing.restriction = { since: clock.wall(), next: now + spacing.first, spacing: spacing.first }
-    logger.warn('%s', `${bot} is restricted: ${vanished.length} messages were taken and never seen, so it sends one at a time`)
+    logger.warn(say('restriction-begun', { bot, count: vanished.length }))
   }
 
   /**
@@ -264,7 +264,7 @@ export class Gates {
   close(name: string, closure: Closure): void {
     const { clock, logger } = this.context
     const gate = this.gate(name)
-    if (!gate.hold) logger.info('%s', `${name} is held: ${explain(closure.cause).toString()}`)
+    if (!gate.hold) logger.info(say('queue-held', { queue: name, reason: explain(closure.cause) }))
     const [now, wall] = [clock.now(), clock.wall()]
     const { since, begunAt, tries } = gate.hold ?? { since: wall, begunAt: now, tries: 0 }
     gate.hold = { ...closure, since, begunAt, tries, nextTry: now + waitFor(closure, tries, wall) }
@@ -273,7 +273,7 @@ export class Gates {
   /** Ends a hold. */
   open(name: string): void {
     const gate = this.gate(name)
-    if (gate.hold) this.context.logger.info('%s', `${name} is not held any more`)
+    if (gate.hold) this.context.logger.info(say('queue-not-held', { queue: name }))
     gate.hold = undefined
   }
 

@@ -10,6 +10,7 @@ import { Ends, type QueuesContext, type Removal } from './conclude'
 import { blockOf, refusalOf, restOf, type Obstacle } from './obstacles'
 import { backlogOf, isScheduled, Queue, queueOf, readQueue, stateOf, untilDue, waitingIn, type Backlog, type QueueState, type Waiting } from './queue'
 import { nextWay } from './ways'
+import { say } from '../../texts/text'
 
 /** The parts of the core for work that enters deliveries into queues. */
 export interface EntryContext extends QueuesContext {
@@ -295,12 +296,12 @@ export class Queues {
     // A deferred delivery outlives a stop.
     if (deferred && this.hasStopped) return
     if (isOverdue(delivery, wall) || until <= now) return { error: new RelayError('expired'), isFinal: true }
-    if (gone?.aborted) return { error: new RelayError('unsent', 'the caller went away while its message was waiting'), isFinal: true }
+    if (gone?.aborted) return { error: new RelayError('unsent', say('caller-gone')), isFinal: true }
     if (!deferred) return refusal && { error: refusal, isFinal: this.hasStopped }
     if (!route || since === undefined) return
     // The next way takes over after the time of the route, or at once where the account needs a person.
     if (now - since < route.after && !isLoggedOut(this.context.port.find(queue.bot))) return
-    const error = refusal ?? new RelayError('unsent', 'it waited for too long: nothing was sent')
+    const error = refusal ?? new RelayError('unsent', say('waited-too-long'))
     return nextWay(delivery, failRest(delivery, error), wall) && { error, isFinal: false }
   }
 
@@ -353,7 +354,7 @@ export class Queues {
       // The file cannot be read or written.
       const error = RelayError.from(thrown)
       this.sift(queue, error)
-      if (!context.stop.aborted) logger.warn('%s', `${head.delivery.id} waits: ${error.logText.toString()}`)
+      if (!context.stop.aborted) logger.warn(say('delivery-waits', { id: head.delivery.id, failure: error.logText }))
       return [entry]
     }
   }

@@ -165,7 +165,7 @@ export class Attempt {
       claims.begin(chat, this.name, message.likeness, settle)
       unwatch = port.onHealth(() => {
         if (account.isOnline) return
-        failure ??= new SendError('unanswered', 'the connection was lost')
+        failure ??= new SendError('unanswered', say('connection-lost'))
         this.isCut = true
         this.wake()
       })
@@ -198,11 +198,9 @@ export class Attempt {
 
   /** The failure of a message that was not ready in time. Postponed by anything but a stop, a deferred one would block its queue. */
   private unready(): SendError {
-    if (this.options.message.isOpening) {
-      return new SendError('unsent', 'it did not name the channel of the private chat in time', { causeId: 'unreachable' })
-    }
+    if (this.options.message.isOpening) return new SendError('unsent', say('no-channel-in-time'), { causeId: 'unreachable' })
     const outcome = this.options.entry.delivery.deferred && !this.context.stop.aborted ? 'refused' : 'unsent'
-    return new SendError(outcome, 'another plugin of the bot held the message back, or its files came too slowly')
+    return new SendError(outcome, say('held-back'))
   }
 
   private onSuccess(receipt: Receipt): void {

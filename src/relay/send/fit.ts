@@ -3,6 +3,7 @@ import { divideText } from '../../lib/words'
 import type { Item, LongText, MessageRequest, ParsedItem, TextItem } from '../../message/model'
 import { maxItems } from '../../message/parse'
 import type { Account } from '../../platform/port'
+import { say } from '../../texts/text'
 
 /**
  * The items as an account takes them: errors in place of those that it cannot send.
@@ -21,7 +22,7 @@ const usualLength = 4000
 const excerptLength = 1000
 /** The most messages of one text. A longer text leaves as a file, or is refused. */
 const mostParts = 50
-const tooLong = `the text is too long for this chat: it would take more than ${mostParts} messages`
+const tooLong = say('text-too-long', { count: mostParts })
 const labelLength = `(${mostParts}/${mostParts})\n`.length
 
 /** The files made of texts. All targets of a request share them. */
@@ -55,7 +56,7 @@ export function fitTexts(
     return parts.map((part, index) => ({ type: 'text', text: `(${index + 1}/${parts.length})\n${part.replace(/\r?\n$/, '')}` }))
   }
   const items = request.items.flatMap(item => isLong(item) ? fit(item) : [item])
-  if (items.length > maxItems) throw new RelayError('bad-request', `its long texts would make more than ${maxItems} items: send fewer`)
+  if (items.length > maxItems) throw new RelayError('bad-request', say('too-many-parts', { count: maxItems }))
   return { ...request, items, mode: request.longText ? 'batch' : request.mode }
 }
 
@@ -63,7 +64,7 @@ export function fitTexts(
 function refuseFloods(request: MessageRequest, { longestText }: Pick<Account, 'longestText'>): MessageRequest {
   const isFlood = (item: ParsedItem): boolean => 'text' in item && item.text.length > mostParts * longestText
   if (!request.items.some(isFlood)) return request
-  const refusal = new RelayError('too-large', `${tooLong}; send it by /send, or set longText, and it leaves as a file`)
+  const refusal = new RelayError('too-large', say('long-text-as-file', { refusal: tooLong }))
   return { ...request, items: request.items.map(item => isFlood(item) ? refusal : item) }
 }
 

@@ -5,6 +5,7 @@ import { nameOfUrl } from '../../message/link'
 import type { Item, MediaItem, MentionItem, ReplyItem, TextItem } from '../../message/model'
 import { SendError, type Account, type LoadedMedia } from '../../platform/port'
 import type { MediaOptions, StoredFile } from '../options'
+import { say } from '../../texts/text'
 
 /**
  * The most data within one platform message, in bytes of base64. NapCat accepts frames of up to 50 MiB; the rest is for texts and the
@@ -84,8 +85,6 @@ function prepareData(
   mediaType = 'application/octet-stream',
 ): PreparedMedia {
   const weight = Math.ceil(bytes / 3) * 4
-  if (weight > maxWeight) {
-    throw new RelayError('too-large', 'the file is too large for base64 (36 MB): send a link, or upload it and set mediaTransport to url or path')
-  }
+  if (weight > maxWeight) throw new RelayError('too-large', say('too-large-for-base64'))
   return { type, weight, bytes, load: async () => ({ type, src: `data:${mediaType};base64,${await read()}`, name }) }
 }

@@ -6,6 +6,7 @@ import type { RelayOptions } from '../options'
 import { compose } from './compose'
 import { fitTexts } from './fit'
 import { prepareItem, type PreparedItem } from './media'
+import type { Text } from '../../texts/text'
 
 /** The platform messages that a request would become. */
 export interface Preview {
@@ -14,7 +15,7 @@ export interface Preview {
   /** The platform messages with their items, in the order in which they would leave. */
   messages: object[][]
   /** The items that would fail, with their places in the request. */
-  wrong: { index: number, code: number, msg: string }[]
+  wrong: { index: number, code: number, msg: Text }[]
 }
 
 /**
@@ -34,7 +35,7 @@ export async function preview(request: MessageRequest, options: RelayOptions): P
     } catch (thrown) {
       const error = RelayError.from(thrown)
       if (mode === 'single') throw error
-      wrong.push({ index, code: error.status, msg: error.message })
+      wrong.push({ index, code: error.status, msg: error.said })
     }
   }
   return { bot: account.sid, messages: compose(ready, account).map(message => message.map(({ shown }) => shown)), wrong }

@@ -3,6 +3,7 @@ import { RelayError } from '../../errors'
 import type { Shape } from '../../lib/shape'
 import { migrations } from './schema'
 import type { Value, Writer } from './store'
+import { say } from '../../texts/text'
 
 /** Runs statements on one open database. Errors are those of SQLite: texts without codes. */
 export class Connection implements Writer {
@@ -44,7 +45,7 @@ export class Connection implements Writer {
   all<T>(shape: Shape<T>, sql: string, ...values: readonly Value[]): T[] {
     const rows: readonly unknown[] = this.execute(sql, statement => statement.all([...values]))
     return rows.map(row => {
-      if (!shape(row)) throw new RelayError('store-down', 'a row in the data file of the relay is damaged')
+      if (!shape(row)) throw new RelayError('store-down', say('row-damaged'))
       return row
     })
   }

@@ -1,29 +1,21 @@
 import { SQLite3Error } from 'node-sqlite3-wasm'
 import { codeOf, RelayError } from '../../errors'
+import type { TextId } from '../../texts/table'
 import type { Store } from './store'
-
-const notAllowed = 'the relay may not write to its data folder, or to a file in it: give folder and files to the user that runs the bot'
-const full = 'the disk of the relay is full: free some space'
-const noFolder = 'the data folder of the relay is a file, or inside of one: set dataDir to a folder'
+import { say } from '../../texts/text'
 
 /** The causes that people can remedy, by the codes of the file system. */
-const causes: Readonly<Record<string, string>> = {
-  EACCES: notAllowed,
-  EPERM: notAllowed,
-  EROFS: 'the data folder of the relay is read-only: make it writable, or set dataDir to another folder',
-  ENOSPC: full,
-  EDQUOT: full,
-  ENOTDIR: noFolder,
-  EEXIST: noFolder,
-  EISDIR: 'relay.db or relay.db-wal in the data folder of the relay is a folder: move it away',
-  EMFILE: 'the bot has too many open files: raise its limit',
-}
-
-/** Words for what is wrong with the file itself. It is left as it is. */
-export const damaged = 'the data file of the relay is damaged, and was left as it is: restore a backup, or move relay.db and relay.db-wal away'
-export const foreign = 'relay.db in the data folder of the relay is no data file of a relay, and was left as it is: move it away, or restore a backup'
-export const newer = 'relay.db was written by a newer release of the relay: install that release again, or move the file away'
-export const broken = 'the store of the relay has crashed: restart the bot'
+const causes = {
+  EACCES: 'folder-not-writable',
+  EPERM: 'folder-not-writable',
+  EROFS: 'folder-read-only',
+  ENOSPC: 'disk-full-free-some',
+  EDQUOT: 'disk-full-free-some',
+  ENOTDIR: 'folder-is-file',
+  EEXIST: 'folder-is-file',
+  EISDIR: 'file-is-folder',
+  EMFILE: 'too-many-open-files',
+} as const satisfies Readonly<Record<string, TextId>>
 
 /** Whether the file is damaged, as SQLite or its checks say. */
 export function isDamage(error: unknown): boolean {
@@ -45,8 +37,12 @@ export function explainOpening(error: unknown): RelayError {
   if (error instanceof RelayError) return error
   const code = codeOf(error)
   return new RelayError('store-down', isDamage(error)
-    ? error instanceof Error && error.message.includes('not a database') ? foreign : damaged
-    : isCrash(error) ? broken : causes[code] ?? `the data folder of the relay cannot be used (${nameOf(error)}): check its disk, and that it has space`, { cause: error })
+    ? say(error instanceof Error && error.message.includes('not a database') ? 'data-file-foreign' : 'data-file-damaged')
+    : isCrash(error) ? say('store-crashed') : isRemediable(code) ? say(causes[code]) : say('folder-unusable', { code: nameOf(error) }), { cause: error })
+}
+
+function isRemediable(code: string): code is keyof typeof causes {
+  return Object.hasOwn(causes, code)
 }
 
 /** The code of a system error, or the text of SQLite, which names no paths. */

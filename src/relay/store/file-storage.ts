@@ -1,13 +1,14 @@
-import type { Logger } from 'koishi'
 import { accessSync, chmodSync, constants, existsSync, fdatasyncSync, fsyncSync, renameSync, rmSync, statSync } from 'node:fs'
 import { codeOf, RelayError } from '../../errors'
+import type { Log } from '../../lib/log'
 import { every, pause, systemClock, type Clock } from '../clock'
 import { Connection } from './connection'
-import { ClosedStore, damaged, explainOpening, isCrash, isDamage, nameOf, newer } from './failures'
+import { ClosedStore, explainOpening, isCrash, isDamage, nameOf } from './failures'
 import { FileStore, filesIn, hasRoomFor, longLog, Reserve, reserveSize, sizeOf, touch, withDescriptor, type Files, type StoreParts } from './file-store'
 import { FolderLock } from './lock'
 import type { Storage, Store } from './store'
 import { copyDatabase, Syncer } from './workers'
+import { say, type Text } from '../../texts/text'
 
 /** How often a relay looks whether it may have the folder, in milliseconds. */
 const lookInterval = 100
@@ -21,7 +22,7 @@ const longestRetry = 60_000
 export interface FileStorageOptions {
   /** The folder of the file; created if it does not exist. */
   dataDir: string
-  logger: Pick<Logger, 'info' | 'warn' | 'error'>
+  logger: Pick<Log, 'info' | 'warn' | 'error'>
   clock?: Clock
 }
 
@@ -31,7 +32,7 @@ export function fileStorage(options: FileStorageOptions): Storage {
 }
 
 class FileStorage implements Storage {
-  owner: string | undefined
+  owner: Text | undefined
   private readonly clock: Clock
   private readonly files: Files
   /** The last failure that was logged. */
@@ -76,14 +77,14 @@ class FileStorage implements Storage {
         this.owner = lock.holder
         if (!isTold && clock.now() - since >= standbyTime) {
           isTold = true
-          logger.warn('%s', `this relay stands by: ${lock.holder ?? 'another process'} works its data; it takes over when that one ends`)
+          logger.warn(say('stands-by', { owner: lock.holder ?? say('other-process') }))
         }
         await pause(clock, lookInterval, stop)
       }
     } finally {
       this.owner = undefined
     }
-    if (isTold) logger.info('this relay is active now')
+    if (isTold) logger.info(say('active-now'))
   }
 
   /**
@@ -130,7 +131,7 @@ class FileStorage implements Storage {
     const connection = openConnection(files.file, this.wasDamaged ? 'integrity_check(1)' : isUnclean ? 'quick_check(1)' : undefined)
     try {
       const version = connection.migrate()
-      if (version !== undefined) throw new RelayError('store-down', newer)
+      if (version !== undefined) throw new RelayError('store-down', say('data-file-newer'))
       // After a sync that failed, the log in the cache may differ from the one on the disk: this writes all of it once more.
       if (isUnclean) connection.value('PRAGMA wal_checkpoint(TRUNCATE)')
       chmodSync(files.log, 0o600)
@@ -155,8 +156,9 @@ class FileStorage implements Storage {
   private report(failure: RelayError): void {
     if (this.told === failure.message) return
     this.told = failure.message
-    const cause = failure.cause === undefined ? '' : ` (${nameOf(failure.cause)})`
-    this.options.logger.error('%s', `nothing can be stored in ${this.options.dataDir}: ${failure.message}${cause}`)
+    const { cause, said } = failure
+    const told = cause === undefined ? said : say('with-code', { failure: said, code: nameOf(cause) })
+    this.options.logger.error(say('cannot-store', { folder: this.options.dataDir, failure: told }))
   }
 
   private closed(failure: RelayError): Store {
@@ -219,7 +221,7 @@ function openConnection(file: string, check: string | undefined): Connection {
     connection.value('PRAGMA synchronous = NORMAL')
     connection.value('PRAGMA temp_store = MEMORY')
     const answer = check === undefined ? 'ok' : connection.value(`PRAGMA ${check}`)
-    if (answer !== 'ok') throw new RelayError('store-down', damaged, { cause: new Error(`malformed: ${String(answer)}`) })
+    if (answer !== 'ok') throw new RelayError('store-down', say('data-file-damaged'), { cause: new Error(`malformed: ${String(answer)}`) })
     return connection
   } catch (error) {
     discard(connection, error)

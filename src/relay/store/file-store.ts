@@ -11,6 +11,7 @@ import { explainOpening, isCrash, isDamage, isOfSQLite, nameOf } from './failure
 import { renewInterval, type FolderLock } from './lock'
 import type { Backup, Store, Value, Writer } from './store'
 import { copyDatabase, type Syncer } from './workers'
+import { say } from '../../texts/text'
 
 /** How often the store flushes what nobody waits for, in milliseconds. */
 const tendInterval = 500
@@ -201,7 +202,7 @@ export class FileStore implements Store {
 
   async backup(): Promise<Backup> {
     if (this.failure) throw this.failure
-    if (this.present !== undefined) throw new RelayError('conflict', 'another backup is being read: try again later')
+    if (this.present !== undefined) throw new RelayError('conflict', say('other-backup'))
     this.present = 'copying'
     const { over, parts: { files, connection } } = this
     const path = files.backup
@@ -210,9 +211,7 @@ export class FileStore implements Store {
       this.present = undefined
     }
     try {
-      if (!hasRoomFor(files, sizeOf(files.file))) {
-        throw new RelayError('storage-full', 'the disk of the relay has no room for a copy of its data: free some space')
-      }
+      if (!hasRoomFor(files, sizeOf(files.file))) throw new RelayError('storage-full', say('no-room-for-backup'))
       await this.flushed()
       // With all in the file, and the log kept out of it meanwhile, the file does not change while it is copied.
       this.checkpoint()
@@ -222,7 +221,7 @@ export class FileStore implements Store {
       return { path, done }
     } catch (error) {
       await done()
-      throw error instanceof RelayError ? error : new RelayError('store-down', `the backup could not be made (${nameOf(error)})`, { cause: error })
+      throw error instanceof RelayError ? error : new RelayError('store-down', say('backup-failed', { code: nameOf(error) }), { cause: error })
     } finally {
       if (this.isOpen()) connection.value(`PRAGMA wal_autocheckpoint = ${longLog}`)
     }
@@ -246,7 +245,7 @@ export class FileStore implements Store {
       this.commits.synced = upTo
     }, (error: unknown) => {
       // The kernel may take the lost pages for written from now on.
-      throw this.fail(new RelayError('store-down', 'the disk of the relay does not keep what is written: check the disk', { cause: error }), true)
+      throw this.fail(new RelayError('store-down', say('disk-loses-data'), { cause: error }), true)
     }).finally(() => {
       this.syncing = undefined
     })
@@ -268,7 +267,7 @@ export class FileStore implements Store {
     if (isDamage(error) || isCrash(error)) return this.fail(explainOpening(error), false)
     if (!isOfSQLite(error)) return error
     if (error.message.includes('disk') && this.parts.reserve.giveUp()) return new RelayError('storage-full', undefined, { cause: error })
-    return new RelayError('store-down', `the relay cannot use its data file (${nameOf(error)}): try again later`, { cause: error })
+    return new RelayError('store-down', say('data-file-unusable', { code: nameOf(error) }), { cause: error })
   }
 
   demandLock(): void {
@@ -277,15 +276,15 @@ export class FileStore implements Store {
     try {
       isHeld = this.parts.lock.isHeld()
     } catch (error) {
-      throw new RelayError('store-down', `the lock of the data folder cannot be read (${codeOf(error)}): check the folder`, { cause: error })
+      throw new RelayError('store-down', say('lock-unreadable', { code: codeOf(error) }), { cause: error })
     }
-    if (!isHeld) throw this.fail(new RelayError('store-down', 'another process has taken the data folder of the relay: nothing was stored'), false)
+    if (!isHeld) throw this.fail(new RelayError('store-down', say('folder-lost')), false)
   }
 
   /** Moves the log into the file. @throws RelayError if that is not possible */
   private checkpoint(): void {
     const result = this.attempt(() => this.parts.connection.all(objectOf({ log: isNumber, checkpointed: isNumber }), 'PRAGMA wal_checkpoint(PASSIVE)'))
-    if (result.some(({ log, checkpointed }) => log !== checkpointed)) throw new RelayError('store-down', 'the log could not be moved into the file')
+    if (result.some(({ log, checkpointed }) => log !== checkpointed)) throw new RelayError('store-down', say('log-not-moved'))
     this.commits.checkpointed = this.commits.all
   }
 

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { codeOf } from '../../errors'
 import type { Clock } from '../clock'
+import { say, type Text } from '../../texts/text'
 
 /** How long the lock of another host is respected after its last renewal, in milliseconds. */
 const takeOverAfter = 12_000
@@ -44,7 +45,7 @@ export class FolderLock {
   /** By both clocks: while the machine sleeps, only one goes on. */
   private trusted: { until: number, wall: number, mark: string } | undefined
   /** Who has the lock while this relay waits for it, as people see it. */
-  holder: string | undefined
+  holder: Text | undefined
   /** Whether that is a process of this machine, which has to end before this relay can have the lock. */
   isHolderAlive = false
 
@@ -65,7 +66,7 @@ export class FolderLock {
     this.folder = realpathSync(this.dataDir)
     const isOther = foldersInUse().has(this.folder)
     if (isOther) {
-      this.holder = 'another relay of this process'
+      this.holder = say('other-relay-here')
       return false
     }
     const isMine = this.create() || attempt(() => readFileSync(this.path, 'utf8')) === self
@@ -135,7 +136,7 @@ export class FolderLock {
     this.replacedAt = undefined
     const content = attempt(() => readFileSync(this.path, 'utf8'))
     const [pid, start, otherHost] = content.split('\n')
-    this.holder = otherHost === undefined ? 'another process' : describe(content)
+    this.holder = otherHost === undefined ? say('other-process') : describe(content)
     const isHere = otherHost === host
     if (!(isHere && isGone(Number(pid), start))) {
       // Without the start of a process, another one may have its ID by now.
@@ -184,9 +185,9 @@ function markOf(path: string): string {
 }
 
 /** The process of a lock file, as people see it. */
-function describe(content: string): string {
-  const [pid, , machine = ''] = content.split(/[\n ]/)
-  return `process ${pid} on ${machine}`
+function describe(content: string): Text {
+  const [pid = '', , machine = ''] = content.split(/[\n ]/)
+  return say('process-on', { pid, machine })
 }
 
 function isGone(pid: number, start: string | undefined): boolean {

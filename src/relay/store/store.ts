@@ -1,4 +1,6 @@
+import type { RelayError } from '../../errors'
 import type { Shape } from '../../lib/shape'
+import type { Text } from '../../texts/text'
 
 /** What SQLite stores. A text must not contain NUL: write JSON, hexadecimal, or what a parser has checked. */
 export type Value = string | number | null
@@ -43,7 +45,7 @@ export interface Store extends Reader {
   /** Resolves once everything committed so far is safe from a power cut. @throws RelayError `store-down` */
   flushed(): Promise<void>
   /** Why nothing can be read or written, as a RelayError `store-down` in plain words; `undefined` while the store is open. */
-  readonly failure: Error | undefined
+  readonly failure: RelayError | undefined
   /** Aborted once this store is over: closed, a flush failed, another process has the folder, or a failure to open may be gone. */
   readonly over: AbortSignal
   /**
@@ -74,5 +76,5 @@ export interface Storage {
    */
   open(stop: AbortSignal): Promise<Store>
   /** The process that owns the data folder, as people see it, while this one waits for it. */
-  readonly owner: string | undefined
+  readonly owner: Text | undefined
 }

@@ -8,6 +8,7 @@ import { Usages } from '../../../src/access/usage'
 import { parseDestinations } from '../../../src/message/target'
 import { parseNames } from '../../../src/message/names'
 import { Stores } from './support'
+import { words } from '../../../src/texts/text'
 
 const apiKey = 'the-master-key-of-all'
 const fixedKey = 'the-key-of-the-settings'
@@ -61,7 +62,7 @@ describe('while the store cannot be read', () => {
     const started = await ready()
     const { key } = await started.keys.create({ name: 'ci' })
     await started.names.put('night', 'group:2')
-    started.stores.storage.owner = 'another bot'
+    started.stores.storage.owner = words('another bot')
     assert.throws(() => started.who(key), { code: 'store-down', message: /another process/ })
     assert.throws(() => started.find('night'), { code: 'store-down' })
     assert.deepEqual([started.keys.list(), started.names.list().map(({ name }) => name)], [[], ['ops']])

@@ -5,6 +5,7 @@ import { MediaLinks } from '../../../src/http/files'
 import { charsetOf, decodeText, kindOfName, kindOfType, mediaTypeOf, nameFor } from '../../../src/http/media-type'
 import { readyRoute } from '../../../src/http/monitoring'
 import { parseHandling, type Handling } from '../../../src/http/preferences'
+import { words } from '../../../src/texts/text'
 
 const id = '0b1f7d6e-1d3c-4b52-8f3c-0a2b4c6d8e0f/a b.png'
 const hour = 60 * 60 * 1000
@@ -148,8 +149,8 @@ describe('the header Prefer', () => {
 test('the relay is ready while it can keep and send a message, and says why not otherwise', () => {
   for (const [failure, standsBehind, isOnline, told] of [
     [undefined, undefined, true, ''], [undefined, undefined, false, 'no bot is online'],
-    [new Error('the file is damaged'), undefined, true, 'the file is damaged'],
-    [new RelayError('standby'), 'process 7', true, 'this relay stands by, because another process uses its data folder'],
+    [new RelayError('store-down', 'the file is damaged'), undefined, true, 'the file is damaged'],
+    [new RelayError('standby'), words('process 7'), true, 'this relay stands by, because another process uses its data folder'],
   ] as const) {
     const { handle } = readyRoute({ failure, standsBehind }, () => isOnline)
     const ask = (): unknown => Reflect.apply(handle, undefined, [])

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../../src/errors'
 import { chat, Core, fates } from '../../support/core'
+import { say } from '../../../src/texts/text'
 
 const hour = 3_600_000
 const chats = Array.from({ length: 5_000 }, (_, index) => ({ kind: 'group', id: String(index + 2) }) as const)
@@ -116,7 +117,7 @@ test('a relay that lost its folder calls nobody any more, and goes on when it ha
   core.storage.flushTakes = 1_000
   void core.later('flushing', { target: second })
   await core.run(100)
-  core.storage.owner = 'another process'
+  core.storage.owner = say('other-process')
   await core.run(2_000)
   await core.run(1_000, core.submit('caller'))
   assert.deepEqual([core.called, core.log.slice(2)], [['leaving'], ['flushing unanswered', 'caller standby 5']])

@@ -30,7 +30,7 @@ describe('a platform that limits the rate', () => {
     const core = new Core({ fates: [limited(60_000)] })
     await core.run(1_000, core.later('x'))
     Object.assign(core.port, { cause: 'kicked', online: false })
-    assert.deepEqual(core.relay.queues().map(({ state, block }) => [state, block?.reason]), [['offline', 'the account is logged out']])
+    assert.deepEqual(core.relay.queues().map(({ state, block }) => [state, String(block?.reason)]), [['offline', 'the account is logged out']])
   })
 
   for (const [seconds, told, calls] of [[10, 'x sent,sent', [0, 10, 10]], [11, 'x unsent,unsent', [0]]] as const) {
@@ -68,7 +68,7 @@ describe('a platform that limits the rate', () => {
     const core = new Core({ fates: [limited(20_000)] })
     await core.run(1_000, core.later('x'))
     const [{ state, block } = {}] = core.relay.queues()
-    assert.deepEqual([state, block?.reason], ['limited', 'the platform limits how fast messages may be sent'])
+    assert.deepEqual([state, String(block?.reason)], ['limited', 'the platform limits how fast messages may be sent'])
     assert.equal(Math.round(((block?.until ?? 0) - core.clock.wall()) / 1000), 19)
     const [delivery] = await (await core.relay.history()).list({ states: ['queued'], limit: 1 })
     const wait = delivery && core.relay.waitOf(delivery)

@@ -7,6 +7,7 @@ import type { RecordContent } from '../../../../src/relay/delivery/summary'
 import type { Store } from '../../../../src/relay/store/store'
 import { SimulatedClock } from '../../../support/simulated-clock'
 import { TestStorage } from '../../../support/store'
+import type { Text } from '../../../../src/texts/text'
 
 export const text: ParsedItem = { type: 'text', text: 'build #4711 passed' }
 let seq = 0
@@ -49,7 +50,7 @@ export interface Stored {
 export async function stored(recordContent: RecordContent = 'preview', present?: Store): Promise<Stored> {
   const store = present ?? await new TestStorage(new SimulatedClock(Date.now())).open(new AbortController().signal)
   const lines: string[] = []
-  const table = new DeliveriesTable(store, { recordContent, logger: { warn: (_: string, line: string) => void lines.push(line) } })
+  const table = new DeliveriesTable(store, { recordContent, logger: { warn: (line: Text) => void lines.push(String(line)) } })
   return {
     store, table, lines,
     save: (deliveries, items = []) => store.commit(writer => deliveries.forEach(each => table.insert(writer, each, items))),

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { SendError } from '../../../../src/platform/port'
 import { outcomeOf } from '../../../../src/relay/delivery/delivery'
 import { Core, fates, queue } from '../../../support/core'
+import { say } from '../../../../src/texts/text'
 
 const minute = 60_000
 const { muted, removed, sent, silent } = fates
@@ -24,7 +25,7 @@ describe('a chat that is closed for a while', () => {
     await core.run(2 * minute)
     assert.deepEqual([deferred(core), core.called], [['queued', 'queued', 'queued'], ['1', '1']])
     const [state] = core.relay.queues()
-    assert.deepEqual([state?.state, state?.waiting, state?.block?.cause, state?.block?.reason], ['held', 3, 'muted', 'the bot is muted in this group'])
+    assert.deepEqual([state?.state, state?.waiting, state?.block?.cause, String(state?.block?.reason)], ['held', 3, 'muted', 'the bot is muted in this group'])
     await core.run(2 * minute)
     assert.deepEqual([deferred(core), core.port.texts], [['sent', 'sent', 'sent'], ['1', '2', '3']])
     assert.deepEqual(core.relay.queues(), [])
@@ -76,7 +77,7 @@ describe('a chat that is closed for a while', () => {
     core.port.chat = { cause: 'all-muted', until: core.clock.wall() + 0.5 * minute }
     await core.run(100, core.later('x'))
     assert.deepEqual(core.relay.queues()[0]?.block, {
-      state: 'held', cause: 'all-muted', reason: 'everybody is muted in this group', since: core.clock.wall() - 90, until: core.port.chat.until,
+      state: 'held', cause: 'all-muted', reason: say('cause-all-muted'), since: core.clock.wall() - 90, until: core.port.chat.until,
     })
     core.port.chat = 'open'
     await core.run(0.6 * minute)

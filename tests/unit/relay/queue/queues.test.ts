@@ -196,7 +196,7 @@ describe('a bot that is online and cannot be reached', () => {
     for (let count = 0; count < 100; count++) await core.run(2_000, core.later('more'))
     assert.deepEqual(waits(core), [1, 2, 4, 8, 16, 32, 60, 60])
     assert.equal(core.log.find(line => line.startsWith('caller')), 'caller unsent 1')
-    assert.deepEqual(core.relay.queues().map(({ state, block }) => [state, block?.reason]), [['held', 'the platform cannot be reached']])
+    assert.deepEqual(core.relay.queues().map(({ state, block }) => [state, String(block?.reason)]), [['held', 'the platform cannot be reached']])
     await core.run(60_000)
     assert.deepEqual([core.port.texts.length, core.relay.queues()], [101, []])
   })

@@ -52,7 +52,7 @@ test('a delivery goes its ways one after another, and its record shows them', ()
   const refused = [failed('refused'), failed('refused')]
   const first = deliver()
   const second = after(first, nextWay(first, refused, 5_000))
-  const past = [{ target: 'group:1', outcome: 'refused', reason: new RelayError('refused').message, at: 5_000 }]
+  const past = [{ target: 'group:1', outcome: 'refused', reason: new RelayError('refused').said, at: 5_000 }]
   assert.deepEqual(second.flow.route, { name: 'oncall', ways, after: 2_000, whenUnknown: 'stop', index: 1, past })
   assert.deepEqual([second.state, second.target.id, second.bot, second.results, second.open], ['queued', '-2', '', [undefined, undefined], []])
   const third = after(second, nextWay(second, refused, 6_000))

@@ -6,6 +6,7 @@ import { codeOf, RelayError } from '../../../../src/errors'
 import { isNumber, objectOf } from '../../../../src/lib/shape'
 import { fileStorage } from '../../../../src/relay/store/file-storage'
 import type { Store } from '../../../../src/relay/store/store'
+import type { Text } from '../../../../src/texts/text'
 
 /** What the process is to do. */
 export type Order
@@ -16,7 +17,7 @@ export type Order
     | { kind: 'fill' | 'free' }
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
-const log = (_: string, line: string): void => say(line)
+const log = (line: Text): void => say(String(line))
 const logger = { info: log, warn: log, error: log }
 
 const folder = process.argv[2] ?? ''

@@ -4,7 +4,6 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSyn
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, test, type TestContext } from 'node:test'
-import { format } from 'node:util'
 import { RelayError } from '../../../../src/errors'
 import { isNumber, objectOf } from '../../../../src/lib/shape'
 import { systemClock, type Clock } from '../../../../src/relay/clock'
@@ -16,6 +15,7 @@ import { end } from '../../../support/process'
 import { SimulatedClock } from '../../../support/simulated-clock'
 import { until } from '../../../support/until'
 import { Other } from './other'
+import type { Text } from '../../../../src/texts/text'
 
 const forEver = new AbortController().signal
 
@@ -26,7 +26,7 @@ class Place {
   readonly file: string
 
   constructor(private readonly t: TestContext, readonly folder = temporaryFolder(), readonly clock: Clock = systemClock) {
-    const note = (...args: unknown[]): void => void this.log.push(format(...args))
+    const note = (line: Text): void => void this.log.push(String(line))
     this.storage = fileStorage({ dataDir: folder, logger: { info: note, warn: note, error: note }, clock })
     this.file = join(folder, 'relay.db')
   }
@@ -211,7 +211,7 @@ describe('a folder that somebody has', () => {
     await other.does({ kind: 'store', at: 1, bytes: 10 })
     const opening = place.open()
     await until('the wait is logged', () => place.log.length > 0)
-    const owner = place.storage.owner ?? ''
+    const owner = String(place.storage.owner)
     assert.match(owner, new RegExp(`^process ${other.child.pid} on `))
     await end(other.child, 'SIGKILL')
     assert.equal(count(await opening), 1)
@@ -227,7 +227,7 @@ describe('a folder that somebody has', () => {
     const opening = reloaded.open()
     add(first, 0, 10)
     await clock.run(1_000)
-    assert.equal(reloaded.storage.owner, 'another relay of this process')
+    assert.equal(String(reloaded.storage.owner), 'another relay of this process')
     await first.close()
     await clock.run(100)
     assert.equal(count(await opening), 10)
