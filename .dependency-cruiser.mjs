@@ -144,7 +144,7 @@ export default {
       comment: 'What keeps the adapters of others connected could be a package of its own.',
       severity: 'error',
       from: { path: '^src/platform/keeper/' },
-      to: { path: '^src/', pathNot: '^src/(?:platform/keeper|lib)/' },
+      to: { path: '^src/', pathNot: '^src/(?:platform/keeper|lib|texts)/' },
     },
     {
       name: 'onebot-is-wired-in-one-place',

@@ -71,8 +71,8 @@ export function apply(ctx: Context, config: Config): void {
   warn('settings', warnings)
   logger.info('%s', describeSettings(origins))
   const presence = Presence.of(ctx)
-  reportBots(ctx, presence, logger)
-  startPlatforms(ctx, presence, logger)
+  reportBots(ctx, presence, log)
+  startPlatforms(ctx, presence, log)
 
   const dataDir = resolve(ctx.baseDir, settings.dataDir)
   const apiKey = provideKey(unwrap(ctx.root), settings.apiKey, dataDir, logger)

@@ -69,10 +69,10 @@ export interface Reason {
 const bare: ReadonlySet<CauseId> = new Set(['connecting', 'disconnected', 'other-account'])
 
 /** Explains a cause, with the platform's words behind it; without a known cause, in these words alone. */
-export function explain(cause: CauseId, said?: string): Text
-export function explain(cause: CauseId | undefined, said?: string): Text | undefined
-export function explain(cause: CauseId | undefined, said?: string): Text | undefined {
-  if (cause === undefined) return said === undefined ? undefined : words(said)
+export function explain(cause: CauseId, said?: Text | string): Text
+export function explain(cause: CauseId | undefined, said?: Text | string): Text | undefined
+export function explain(cause: CauseId | undefined, said?: Text | string): Text | undefined {
+  if (cause === undefined) return typeof said === 'string' ? words(said) : said
   const plain = say(`cause-${cause}`)
   if (!said) return plain
   if (cause === 'unreachable') return clauses(plain, said)

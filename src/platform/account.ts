@@ -1,13 +1,14 @@
-import type { Bot, Context, Logger, Session } from 'koishi'
+import type { Bot, Context, Session } from 'koishi'
 import { demand, RelayError } from '../errors'
 import { unwrap } from '../lib/koishi'
-import { printable } from '../lib/log'
+import { printable, type Log } from '../lib/log'
 import { explain } from '../message/causes'
 import type { Item, ParsedItem, Target } from '../message/model'
 import { writeTarget } from '../message/target'
 import type { IncomingSupport } from './incoming'
 import { SendError, type Account, type Health, type LoadedItem, type Message, type Port } from './port'
 import type { Presence } from './presence'
+import { clauses, type Text } from '../texts/text'
 
 /** The particulars of one adapter's bots. */
 export interface PlatformSupport {
@@ -16,7 +17,7 @@ export interface PlatformSupport {
   /** Makes the account of such a bot. The account must survive a reload of the plugin. */
   account(bot: Bot, presence: Presence): BotAccount
   /** Looks after its bots until the context is disposed. */
-  start?(ctx: Context, presence: Presence, logger: Logger): void
+  start?(ctx: Context, presence: Presence, logger: Log): void
   /** Observes the requests of an app's bots. The returned function ends that. */
   listen?(app: Context): () => void
   /** Reads the messages to its bots, if the adapter loses parts of them. */
@@ -81,7 +82,7 @@ export abstract class BotAccount implements Account {
 
   abstract readonly readsFiles: boolean
   readonly takesFiles: boolean = true
-  readonly refusesEmpty?: string
+  readonly refusesEmpty?: Text
   abstract readonly longestText: number
   abstract readonly retriesUnanswered: boolean
   /** No limit is known. */
@@ -90,22 +91,22 @@ export abstract class BotAccount implements Account {
   readonly canUpdate: boolean = false
   abstract message(target: Target, items: readonly LoadedItem[], name: string, changed?: string): Message
 
-  /** Why there can be no such chat on this platform, in plain English; `undefined` if there can. */
-  protected whyNoChat?(target: Target): string | undefined
+  /** Why there can be no such chat on this platform; `undefined` if there can. */
+  protected whyNoChat?(target: Target): Text | undefined
 
   /** Why nothing can be sent to a chat, in the same way. */
-  protected whyClosed?(target: Target): string | undefined
+  protected whyClosed?(target: Target): Text | undefined
 
-  /** Which users can be mentioned, and that in plain English. */
-  protected abstract readonly mentions: readonly [isFit: (userId: string) => boolean, rule: string]
+  /** Which users can be mentioned, and that in words. */
+  protected abstract readonly mentions: readonly [isFit: (userId: string) => boolean, rule: Text]
 
-  /** Why the platform cannot send an item, in plain English; `undefined` if it can. */
-  protected whyNotSent?(item: Item, target: Target): string | undefined
+  /** Why the platform cannot send an item; `undefined` if it can. */
+  protected whyNotSent?(item: Item, target: Target): Text | undefined
 
   /** The error names the target as a whole, because few callers write its ID in a field of its own. */
   check(target: Target, items: readonly ParsedItem[]): readonly ParsedItem[] {
     const fault = this.whyNoChat?.(target)
-    if (fault !== undefined) throw new RelayError('bad-request', `${printable(writeTarget(target).slice(0, longestNamed))}: ${fault}`)
+    if (fault !== undefined) throw new RelayError('bad-request', clauses(printable(writeTarget(target).slice(0, longestNamed)), fault))
     const closed = this.whyClosed?.(target)
     if (closed !== undefined) throw new RelayError('bad-request', closed)
     const [isFit, rule] = this.mentions

@@ -7,6 +7,7 @@ import { toPlatform } from '../message/target'
 import { BotAccount, type ChatListener, type PlatformSupport } from './account'
 import type { Account, Health, Port } from './port'
 import type { Presence } from './presence'
+import { clauses, say } from '../texts/text'
 
 /** The accounts by their bots. They outlive a reload of the plugin, because calls under way do. */
 const accountsByBot = new WeakMap<Bot, BotAccount>()
@@ -125,11 +126,12 @@ export class Bots implements Port {
     const { platform, selfId } = selector
     // A bot has no ID before its login.
     const account = this.best(each => isAsked(each, selector)) ?? this.best(each => !each.selfId && isAsked(each, { platform }))
-    const named = account ? 'no bot with this platform and self_id is online' : 'there is no bot with this platform and self_id'
-    const any = this.isOnline ? 'no OneBot bot is online' : 'no bot is online'
+    const named = say(account ? 'no-bot-with-these-online' : 'no-such-bot')
+    const any = say(this.isOnline ? 'no-onebot-online' : 'no-bot-online')
     const what = (platform ?? selfId) === undefined ? any : named
     const { cause, words } = account?.health ?? {}
-    throw new RelayError('unsent', `${[what, explain(cause, words)].filter(Boolean).join(': ')}: try again later`)
+    const reason = explain(cause, words)
+    throw new RelayError('unsent', clauses(what, ...reason ? [reason] : [], say('try-again-later')))
   }
 
   /** Gives a bot its ID at the start, so that deliveries accepted before its login belong to it. */

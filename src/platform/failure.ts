@@ -3,6 +3,7 @@ import { fieldsOf } from '../lib/shape'
 import type { CauseId } from '../message/causes'
 import { LostCall } from './keeper/wire'
 import { SendError, type SendFailure } from './port'
+import { say } from '../texts/text'
 
 const maxWordingLength = 200
 
@@ -83,7 +84,7 @@ export function classifyThrown(error: unknown, otherwise: 'refused' | 'unanswere
   const isServerError = Number(fieldsOf(fieldsOf(error).response).status) >= 500
   const [outcome] = rules.find(([, rule]) => marks.some(mark => rule.test(mark))) ?? [isServerError ? 'unanswered' : undefined]
   if (outcome === 'unsent') {
-    const reason = marks.some(mark => proxyFailed.test(mark)) ? 'the proxy makes no connection' : networkReason(error)
+    const reason = marks.some(mark => proxyFailed.test(mark)) ? say('no-proxy-connection') : networkReason(error)
     return new SendError('unsent', reason, { causeId: 'unreachable' })
   }
   if (outcome) return new SendError(outcome, undefined, { cause: error })

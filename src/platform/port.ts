@@ -48,7 +48,7 @@ export interface Account {
   /** Whether it can send a file. */
   readonly takesFiles: boolean
   /** Why it sends no file without bytes; absent if it may. */
-  readonly refusesEmpty?: string
+  readonly refusesEmpty?: Text
   /** The longest text of one message, in UTF-16 units; `Infinity` if that is unknown. */
   readonly longestText: number
   /** Whether one platform message can have all these items; absent if it always can, as far as `longestText` allows. */
@@ -236,10 +236,10 @@ export class SendError extends Error {
   readonly limit: Limit | undefined
   private readonly isFinal: boolean
 
-  /** @param words the platform's own words, or a text in place of the cause; safe to show to the caller */
+  /** @param words the platform's own words, or what the relay says in their place; safe to show to the caller */
   constructor(readonly outcome: SendFailure, words?: Text | string, details: SendErrorOptions = {}) {
     const { causeId, limit, isFinal = false, ...options } = details
-    const wording = typeof words === 'object' ? words : explain(causeId, words)
+    const wording = explain(causeId, words)
     super(wording?.toString() ?? outcome, options)
     // The frames of a stack would keep the message, with its pictures, in memory for as long as a record has the error.
     this.stack = `${this.name}: ${this.message}`

@@ -1,9 +1,12 @@
-import { Universal, type Bot, type Context, type Logger } from 'koishi'
+import { Universal, type Bot, type Context } from 'koishi'
 import { unwrap } from '../lib/koishi'
+import type { Log } from '../lib/log'
 import { explain, type Reason } from '../message/causes'
 import { cleanWording } from './failure'
 import { nameOf } from './keeper/restarts'
 import type { Health } from './port'
+import type { TextId } from '../texts/table'
+import { clauses, say, type Text } from '../texts/text'
 
 // Koishi re-exports this enumeration through a getter, which takes microseconds for each read.
 const online = Universal.Status.ONLINE
@@ -119,33 +122,42 @@ function reasonOf({ status, error }: Bot): Reason {
   return { cause: state === 'connecting' ? state : 'disconnected', ...words !== undefined && { words } }
 }
 
+const stateTexts = {
+  online: 'state-online', connecting: 'state-connecting', offline: 'state-offline',
+} as const satisfies Readonly<Record<Health['state'], TextId>>
+
 /** How long adapters may take to add a bot before the log has a warning, in milliseconds. */
 const adapterTime = 10_000
 
 /** Logs the bots once the app is ready, and each change of their health after that; while a bot is away, each state only once. */
-export function reportBots(ctx: Context, presence: Presence, logger: Logger): void {
+export function reportBots(ctx: Context, presence: Presence, logger: Log): void {
   const visible = (): Bot[] => unwrap(ctx.bots).map(unwrap).filter(bot => !bot.hidden)
   /** The lines about each bot since it went or came. An adapter dials every few seconds for as long as a bot is away. */
   const told = new WeakMap<Bot, Set<string>>()
-  const describe = (bot: Bot, { state, cause, words }: Health): string =>
-    [`${nameOf(bot)} ${state}`, explain(cause, words)].filter(Boolean).join(': ')
+  const describe = (bot: Bot, { state, cause, words }: Health): Text => {
+    const [plain, reason] = [say('bot-in-state', { bot: nameOf(bot), state: say(stateTexts[state]) }), explain(cause, words)]
+    return reason ? clauses(plain, reason) : plain
+  }
   ctx.on('ready', () => {
-    logger.info('%s', `bots: ${visible().map(bot => describe(bot, presence.health(bot))).join(', ') || 'none yet'}`)
+    const bots = visible().map(bot => describe(bot, presence.health(bot)))
+    logger.info(say('bots-present', { bots: bots.length > 0 ? bots : say('none-yet') }))
     ctx.setTimeout(() => {
-      if (visible().length === 0) logger.warn('there is no bot yet: load an adapter, or nothing can be sent')
+      if (visible().length === 0) logger.warn(say('no-bot-yet'))
     }, adapterTime)
   })
   ctx.on('dispose', presence.subscribe((bot, health, before) => {
     if (bot.hidden) return
     const isTurn = before && isOnline(before) !== isOnline(health)
-    const past = isTurn ? ` after ${Math.round((health.since - before.since) / 1000)} s ${before.state}` : ''
     // Koishi changes the status of a bot before it sets the error.
     queueMicrotask(() => {
       const now = presence.health(bot)
-      const line = describe(bot, now.state === health.state ? now : health)
+      const text = describe(bot, now.state === health.state ? now : health)
       const lines = (isTurn ? undefined : told.get(bot)) ?? new Set()
-      if (!lines.has(line)) logger.info('%s', `bot ${line}${past}`)
-      told.set(bot, lines.add(line))
+      if (!lines.has(String(text))) {
+        logger.info(!isTurn ? say('bot-changed', { bot: text })
+          : say('bot-turned', { bot: text, seconds: Math.round((health.since - before.since) / 1000), state: say(stateTexts[before.state]) }))
+      }
+      told.set(bot, lines.add(String(text)))
     })
   }))
 }

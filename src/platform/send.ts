@@ -7,6 +7,7 @@ import type { BotAccount } from './account'
 import { classifyThrown } from './failure'
 import { announceSend, announceSent, breakTags, createSession, encode, partlyArrived, toElement, type SendSession } from './session'
 import { longestLimit, SendError, type Fitting, type LoadedItem, type Message, type Receipt } from './port'
+import { say, type Text } from '../texts/text'
 
 /** One call that sends one platform message. @throws SendError */
 export type Call = () => Promise<Receipt>
@@ -179,25 +180,25 @@ export abstract class WebMessage<A extends BotAccount = BotAccount> extends BotM
 
   /** The call that sends what another plugin made of the message. */
   private async encode(channelId: string, session: SendSession): Promise<Call> {
-    if (this.changed !== undefined) throw unchangeable('another plugin made something else of it')
+    if (this.changed !== undefined) throw unchangeable(say('changed-by-plugin'))
     // Adapters do not escape tags that mention users, and the caller's texts may contain some.
     session.elements = h.transform(session.elements ?? [], { text: attrs => h.text(breakTags(toText(attrs.content))) })
     const render = await encode(this.account.bot, channelId, session, encoder => this.adapt?.(encoder))
     return async () => {
       const results = await render()
-      if (results.length === 0) throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
+      if (results.length === 0) throw new SendError('unanswered', say('adapter-does-not-say'))
       return { messageIds: results.filter(Boolean) }
     }
   }
 }
 
-function unchangeable(why: string): SendError {
-  return new SendError('refused', `the message that is there cannot be changed: ${why}`, { isFinal: true })
+function unchangeable(reason: Text): SendError {
+  return new SendError('refused', say('unchangeable', { reason }), { isFinal: true })
 }
 
 /** The only part of a changed message. @throws SendError `refused` if there are more */
 export function onlyPart<T>(parts: readonly T[]): T {
   const [part] = parts
-  if (part === undefined || parts.length > 1) throw unchangeable('it would not be one message')
+  if (part === undefined || parts.length > 1) throw unchangeable(say('not-one-message'))
   return part
 }

@@ -2,6 +2,7 @@ import { h, MessageEncoder, Universal, type Bot } from 'koishi'
 import { describePlace } from '../lib/log'
 import type { BotAccount } from './account'
 import { SendError, type LoadedItem } from './port'
+import { say } from '../texts/text'
 
 /* A message in Koishi's terms: its elements, its session, which other plugins see, and the adapter's encoder, which sends the elements. */
 
@@ -95,7 +96,7 @@ export async function encode(
   bot: Bot, channelId: string, session: SendSession, adapt?: (encoder: MessageEncoder) => unknown,
 ): Promise<() => Promise<string[]>> {
   const Encoder = encoderOf(bot)
-  if (!Encoder) throw new SendError('refused', 'the adapter cannot encode what another plugin made of the message')
+  if (!Encoder) throw new SendError('refused', say('cannot-encode'))
   const encoder = new Encoder(bot, channelId)
   encoder.session = session
   await adapt?.(encoder)
@@ -113,5 +114,5 @@ export async function encode(
 
 /** The failure of a divided message. It is final if a further call would repeat the part that has arrived. */
 export function partlyArrived(cause: unknown, isFinal = true): SendError {
-  return new SendError('unanswered', 'only a part of it has arrived', { isFinal, cause, limit: cause instanceof SendError ? cause.limit : undefined })
+  return new SendError('unanswered', say('only-partly-arrived'), { isFinal, cause, limit: cause instanceof SendError ? cause.limit : undefined })
 }

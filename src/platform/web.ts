@@ -9,6 +9,7 @@ import { causes, type CauseId } from '../message/causes'
 import { nameOfUrl } from '../message/link'
 import { classifyThrown, cleanWording, timeOut } from './failure'
 import { SendError, type Limit, type LoadedMedia } from './port'
+import { say } from '../texts/text'
 
 /*
  * Platforms with an HTTP API that the relay calls itself, through the HTTP client and with the credentials of the adapter, because adapters
@@ -28,7 +29,7 @@ type Client = <T>(method: string, url: string, config: {
 /** The HTTP client of a bot, with its address and credentials, or of a context. @throws SendError `unsent` */
 function clientOf(owner: object): Client {
   const { http } = fieldsOf(owner)
-  if (!isClient(http)) throw new SendError('unsent', 'the adapter is not ready')
+  if (!isClient(http)) throw new SendError('unsent', say('adapter-not-ready'))
   return http
 }
 
@@ -100,7 +101,7 @@ export function toFailure(status: number, { words = '', causeId, scope, wait }: 
 
 /** The failure of a call whose answer is neither success nor failure: it may have been carried out. */
 export function unreadable(): SendError {
-  return new SendError('unanswered', 'the answer of the platform cannot be read')
+  return new SendError('unanswered', say('unreadable-answer'))
 }
 
 /** The objects in a list. @throws SendError if the value is not a list */
@@ -160,7 +161,7 @@ const linkTime = 20_000
 export async function readMedia(bot: Bot, { src, path, name }: LoadedMedia, most: number): Promise<MediaFile> {
   if (path !== undefined) {
     const missing = (cause: unknown): never => {
-      throw new SendError('refused', 'the file is not there any more', { isFinal: true, cause })
+      throw new SendError('refused', say('file-gone'), { isFinal: true, cause })
     }
     const { size } = await stat(path).catch(missing)
     if (size > most) throw tooLarge(most)
@@ -231,5 +232,5 @@ async function readAtMost(response: Response, most: number): Promise<Buffer> {
 }
 
 function tooLarge(most: number): SendError {
-  return new SendError('refused', `the platform takes files of at most ${Math.floor(most / 2 ** 20)} MB`, { isFinal: true })
+  return new SendError('refused', say('file-too-large', { size: Math.floor(most / 2 ** 20) }), { isFinal: true })
 }

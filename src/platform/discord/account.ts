@@ -14,6 +14,7 @@ import {
 import { hasCaption, onlyPart, WebMessage, type Call, type Channel } from '../send'
 import { ask, readList, readMedia, readPages, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from '../web'
 import { essenceOf, most, toParts, type Part } from './text'
+import { say, type Text } from '../../texts/text'
 
 /** Reads messages from Discord, because the adapter parses members' texts as markup of Koishi. */
 const incoming: IncomingSupport = {
@@ -69,8 +70,6 @@ function isSnowflake(id: string): boolean {
  */
 const textKinds: ReadonlySet<unknown> = new Set([0, 5, 10, 11, 12])
 
-const rule = 'must be a number, as Discord has it'
-
 /** The most servers in a page of their list. */
 const pageOfServers = 200
 
@@ -92,14 +91,14 @@ class DiscordAccount extends BotAccount {
   /** Each resolves when the rate limit of a channel ends. */
   private readonly limits = new LRUCache<string, Promise<unknown>>({ max: 5_000 })
 
-  protected readonly mentions = [isSnowflake, `the ID of a mention ${rule}`] as const
+  protected readonly mentions = [isSnowflake, say('discord-mention')] as const
 
-  protected override whyNoChat({ kind, id }: Target): string | undefined {
-    return isSnowflake(id) ? undefined : `the ID of a ${kind === 'group' ? 'channel' : 'user'} ${rule}`
+  protected override whyNoChat({ kind, id }: Target): Text | undefined {
+    return isSnowflake(id) ? undefined : say(kind === 'group' ? 'discord-channel-id' : 'discord-user-id')
   }
 
-  protected override whyNotSent(item: Item): string | undefined {
-    return item.type === 'reply' && !isSnowflake(item.messageId) ? `the ID of the message to reply to ${rule}` : undefined
+  protected override whyNotSent(item: Item): Text | undefined {
+    return item.type === 'reply' && !isSnowflake(item.messageId) ? say('discord-reply-id') : undefined
   }
 
   message(target: Target, items: readonly LoadedItem[], name: string, changed?: string): Message {
@@ -107,7 +106,7 @@ class DiscordAccount extends BotAccount {
   }
 
   async recall(target: Target, messageId: string): Promise<void> {
-    if (!isSnowflake(messageId)) throw new SendError('refused', 'this is not the ID of a message')
+    if (!isSnowflake(messageId)) throw new SendError('refused', say('not-a-message-id'))
     await this.call('DELETE', `/channels/${await this.channelOf(target)}/messages/${messageId}`)
   }
 
@@ -214,7 +213,7 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
     const [part, ...others] = this.parts
     // One part of a divided message says nothing about the others; a further round of calls does. A message changed by another plugin looks
     // different.
-    if (!part || others.length > 0 || this.idempotentFor === 0) throw new SendError('unanswered', 'the message cannot be looked up')
+    if (!part || others.length > 0 || this.idempotentFor === 0) throw new SendError('unanswered', say('discord-no-look-up'))
     const messages = await this.latest(count)
     const page = toPage(messages, {
       isOwn: ({ author }) => fieldsOf(author).id === this.account.selfId,
@@ -241,7 +240,7 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
       messages.push(...page)
       if (page.length < limit) break
     }
-    if (messages.length === 0) throw new SendError('unanswered', 'the bot cannot read the history of this channel')
+    if (messages.length === 0) throw new SendError('unanswered', say('discord-no-history'))
     return messages
   }
 
@@ -261,7 +260,7 @@ class DiscordMessage extends WebMessage<DiscordAccount> {
     const read: MediaFile[] = []
     for (const file of files) read.push(await readMedia(this.account.bot, file, mostOfFile))
     if (read.reduce((sum, { data }) => sum + data.length, 0) <= mostOfFiles) return read
-    throw new SendError('refused', 'Discord takes files of at most 24 MB together', { isFinal: true })
+    throw new SendError('refused', say('discord-files-too-large'), { isFinal: true })
   }
 }
 

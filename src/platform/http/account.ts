@@ -8,11 +8,12 @@ import { findHttpWay } from '../../message/target'
 import { classifyThrown } from '../failure'
 import { SendError, type Account, type Health, type LoadedItem, type LoadedMedia, type Message, type Receipt } from '../port'
 import { retryAfterOf } from '../web'
+import { clauses, say } from '../../texts/text'
 
 /** The wait for a busy address that sends no `Retry-After`, in milliseconds. */
 const usualWait = 30_000
 
-const noAddress = 'the name has no HTTP address at this place any more'
+const noAddress = say('http-address-gone')
 
 /** The parts of the plugin that HTTP addresses need. */
 export interface HttpOptions {
@@ -60,7 +61,7 @@ export class HttpAccount implements Account {
   }
 
   recall(): Promise<never> {
-    return Promise.reject(new SendError('refused', 'what went to an HTTP address cannot be taken back', { isFinal: true }))
+    return Promise.reject(new SendError('refused', say('http-not-recallable'), { isFinal: true }))
   }
 
   private async send(to: Target, text: string, name: string, begin: () => void): Promise<Receipt> {
@@ -89,21 +90,21 @@ export class HttpAccount implements Account {
       return await postJson(endpoint, body, { http: http(), headers, timeout, stop }, ({ status, headers: answered }) => {
         // 204 from an Apprise API: no services under this key.
         const isLost = format === 'apprise' && status === 204
-        if (isLost) throw new SendError('refused', `${origin} answered 204: no service has this key there`, { isFinal: true })
+        if (isLost) throw new SendError('refused', say('http-no-service', { origin }), { isFinal: true })
         if (status < 200 || status >= 300) throw failureOf(status, answered, origin)
         return { messageIds: [] }
       })
     } catch (error) {
       if (error instanceof SendError) throw error
       const { outcome, causeId } = classifyThrown(error, 'unanswered')
-      throw new SendError(outcome, `${origin}: ${networkReason(error)}`, { causeId })
+      throw new SendError(outcome, clauses(origin, networkReason(error)), { causeId })
     }
   }
 }
 
 /** Describes a failed status. The answer may contain anything, and only the origin of the address is not secret, so neither is shown. */
 function failureOf(status: number, headers: Headers, origin: string): SendError {
-  const words = `${origin} answered ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`
+  const words = say(status >= 300 && status < 400 ? 'http-redirected' : 'http-answered', { origin, status })
   if (status === 429 || status === 503) {
     return new SendError('unsent', words, { causeId: 'rate-limited', limit: { scope: 'chat', after: retryAfterOf(headers) ?? usualWait } })
   }

@@ -1,7 +1,9 @@
-import { Universal, type Bot, type Context, type Logger } from 'koishi'
+import { Universal, type Bot, type Context } from 'koishi'
+import { describeError, type Log } from '../../lib/log'
 import { connectionMode, dials, hasRequest, wireOf, type ConnectionMode } from './private-fields'
 import { attend } from './restarts'
 import { socketState, type Wire } from './wire'
+import { say } from '../../texts/text'
 
 /** The time between two pings, in milliseconds. */
 const defaultHeartbeat = 15_000
@@ -28,7 +30,7 @@ const known = new WeakSet<Bot>()
  *
  * @param heartbeat the time between two pings, in milliseconds
  */
-export function keepConnected(ctx: Context, logger: Logger, heartbeat = defaultHeartbeat): void {
+export function keepConnected(ctx: Context, logger: Log, heartbeat = defaultHeartbeat): void {
   const { keepers, begin } = attend(ctx, bot => {
     const mode = connectionMode(bot)
     return mode && new Supervisor(bot, mode, logger, heartbeat)
@@ -54,7 +56,7 @@ class Supervisor {
   private closing: Wire | undefined
 
   constructor(
-    private readonly bot: Bot, private readonly mode: ConnectionMode, private readonly logger: Logger, private readonly heartbeat: number,
+    private readonly bot: Bot, private readonly mode: ConnectionMode, private readonly logger: Log, private readonly heartbeat: number,
   ) {
     if (bot.isActive) stopped.delete(bot)
   }
@@ -98,7 +100,7 @@ class Supervisor {
       this.soon(Universal.Status.ONLINE, () => isStopped ? this.bot.stop() : this.bot.offline())
       return
     }
-    if (this.isReported) this.logger.info('%s', `the bot ${this.bot.sid} is back`)
+    if (this.isReported) this.logger.info(say('bot-back', { bot: this.bot.sid }))
     this.reset()
     this.dialled = -Infinity
     const wire = wireOf(this.bot)
@@ -115,11 +117,11 @@ class Supervisor {
   private check(): void {
     const wire = wireOf(this.bot)
     if (wire && this.isUseless(wire)) {
-      this.report('has a broken connection: closing it')
+      this.report('bot-connection-broken')
       this.dialled = -Infinity
       this.close(wire)
     } else if (this.mode === 'forward' && !this.mayBeDialling()) {
-      this.report('is not connected: trying until it is')
+      this.report('bot-not-connected')
       this.tries++
       this.soon(Universal.Status.OFFLINE, () => this.bot.start())
       return
@@ -163,11 +165,11 @@ class Supervisor {
       await Promise.resolve()
       if (!this.isDisposed && this.bot.status === status) await act()
     }
-    run().catch((error: unknown) => this.logger.warn(error))
+    run().catch((error: unknown) => this.logger.warn(say('bot-step-failed', { bot: this.bot.sid }), describeError(error)))
   }
 
-  private report(problem: string): void {
-    if (!this.isReported) this.logger.warn('%s', `the bot ${this.bot.sid} ${problem}`)
+  private report(problem: 'bot-connection-broken' | 'bot-not-connected'): void {
+    if (!this.isReported) this.logger.warn(say(problem, { bot: this.bot.sid }))
     this.isReported = true
   }
 

@@ -1,10 +1,12 @@
 import type {} from '@koishijs/plugin-server'
-import type { Bot, Context, Logger } from 'koishi'
+import type { Bot, Context } from 'koishi'
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { unwrap } from '../../lib/koishi'
+import type { Log } from '../../lib/log'
 import { connectionMode, dials, wireOf } from './private-fields'
 import { Wire, wireEvents } from './wire'
+import { say, type Text } from '../../texts/text'
 
 /** The least time between two lines in the log about the same bot, in milliseconds. */
 const reportInterval = 60_000
@@ -21,7 +23,7 @@ const reportInterval = 60_000
  *
  * @param refused called when a OneBot refuses the access token of a bot, or is logged in to another account, whose ID is then given
  */
-export function guardConnections(ctx: Context, logger: Logger, refused: (bot: Bot, account?: string) => void): void {
+export function guardConnections(ctx: Context, logger: Log, refused: (bot: Bot, account?: string) => void): void {
   const bots = unwrap(ctx.bots)
   /** When the log last reported a bot, on the monotonic clock. */
   const reported = new Map<string, number>()
@@ -29,11 +31,11 @@ export function guardConnections(ctx: Context, logger: Logger, refused: (bot: Bo
   const onRefusal = (owner: string): void => {
     for (const bot of bots) if (bot.sid === owner) refused(unwrap(bot))
   }
-  const onDrop = (owner: string, reason: string): void => {
+  const onDrop = (owner: string, fault: Text): void => {
     const now = performance.now()
     if (now < (reported.get(owner) ?? -Infinity) + reportInterval) return
     reported.set(owner, now)
-    logger.warn('%s', `the bot ${owner} sent a frame that is not OneBot 11, which was dropped: ${reason}`)
+    logger.warn(say('frame-dropped', { bot: owner, fault }))
   }
 
   for (const bot of bots) wireOf(unwrap(bot))
@@ -58,7 +60,7 @@ export function guardConnections(ctx: Context, logger: Logger, refused: (bot: Bo
 
   const onConnection = (socket: WebSocket, { headers }: IncomingMessage): void => {
     // The socket closes after an error by itself.
-    socket.on('error', error => logger.debug('%s', `a WebSocket was closed: ${error.message}`))
+    socket.on('error', error => logger.debug(say('websocket-closed', { words: error.message })))
     if (headers['x-client-role'] !== 'Universal') return
     headers['x-self-id'] ??= ''
     const id = String(headers['x-self-id'])

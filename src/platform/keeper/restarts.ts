@@ -1,5 +1,7 @@
-import { Universal, type Bot, type Context, type Logger } from 'koishi'
+import { Universal, type Bot, type Context } from 'koishi'
 import { unwrap } from '../../lib/koishi'
+import type { Log } from '../../lib/log'
+import { say } from '../../texts/text'
 
 /** The `sid` of a bot, or only its platform: before its login, it may have no ID. */
 export function nameOf({ platform, selfId }: Bot): string {
@@ -55,7 +57,7 @@ const longestPatience = 600_000
  *
  * @param isOther whether another part of the plugin keeps this bot connected
  */
-export function restartStuck(ctx: Context, logger: Pick<Logger, 'warn'>, isOther: (bot: Bot) => boolean): void {
+export function restartStuck(ctx: Context, logger: Pick<Log, 'warn'>, isOther: (bot: Bot) => boolean): void {
   attend(ctx, bot => isOther(bot) ? undefined : new Starter(bot, logger)).begin()
 }
 
@@ -67,7 +69,7 @@ class Starter implements Keeper {
   private isStarting = false
   private isDisposed = false
 
-  constructor(private readonly bot: Bot, private readonly logger: Pick<Logger, 'warn'>) {}
+  constructor(private readonly bot: Bot, private readonly logger: Pick<Log, 'warn'>) {}
 
   update(): void {
     const { bot, bot: { status, hidden } } = this
@@ -91,8 +93,7 @@ class Starter implements Keeper {
 
   private async restart(patience: number): Promise<void> {
     const { bot } = this
-    const state = bot.isActive ? 'connecting' : 'offline'
-    this.logger.warn('%s', `the bot ${nameOf(bot)} is started again: it has been ${state} for ${patience / 1000} s`)
+    this.logger.warn(say(bot.isActive ? 'started-again-connecting' : 'started-again-offline', { bot: nameOf(bot), seconds: patience / 1000 }))
     this.tries++
     await bot.stop()
     if (this.isDisposed) return

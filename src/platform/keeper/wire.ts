@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import { Writable } from 'node:stream'
 import { parseJson } from '../../lib/json'
 import { fieldsOf, isObject, toText, type JsonObject } from '../../lib/shape'
+import { say, type Text } from '../../texts/text'
 
 /** The parts of a WebSocket of the library `ws` that the relay uses. It reports each frame by its method `emit`. Checked against 8.23.0. */
 export interface Socket {
@@ -27,9 +28,9 @@ export const socketState = { open: 1, closed: 3 } as const
 export class LostCall extends Error {
   override readonly name = 'LostCall'
 
-  /** @param hasLeft whether it was made, so that it may be carried out. @param reason in plain English */
-  constructor(readonly hasLeft: boolean, readonly reason?: string) {
-    super(reason ?? 'the connection is not open')
+  /** @param hasLeft whether it was made, so that it may be carried out. @param reason why, if more is known */
+  constructor(readonly hasLeft: boolean, readonly reason?: Text) {
+    super(reason?.toString() ?? 'the connection is not open')
     // The frames of a stack would keep the message, with its pictures, in memory for as long as the error is kept.
     this.stack = `${this.name}: ${this.message}`
   }
@@ -62,7 +63,7 @@ const wires = new WeakMap<object, Wire>()
 /** Reports each event that comes in over a wire, each frame that a wire drops, and a refusal of the access token. */
 export const wireEvents = new EventEmitter<{
   event: [wire: Wire, event: JsonObject]
-  drop: [owner: string, reason: string]
+  drop: [owner: string, fault: Text]
   refused: [owner: string]
 }>()
 
@@ -92,7 +93,7 @@ export class Wire {
   private constructor(readonly socket: Socket, private readonly owner: string) {
     const emit = socket.emit.bind(socket)
     socket.emit = (event, ...args) => event === 'message' && !this.passes(args[0]) ? false : emit(event, ...args)
-    socket.on('close', () => this.giveUp('the connection was lost', () => true))
+    socket.on('close', () => this.giveUp(say('connection-lost'), () => true))
   }
 
   /**
@@ -110,7 +111,7 @@ export class Wire {
       const call = { resolve, reject, since: performance.now(), weight: frame.length + callWeight }
       this.calls.set(echo, call)
       this.weight += call.weight
-      if (this.weight > maxWeight) this.giveUp('its answer is too late', ({ since }) => this.weight > maxWeight && since < call.since - guaranteedWait)
+      if (this.weight > maxWeight) this.giveUp(say('answer-too-late'), ({ since }) => this.weight > maxWeight && since < call.since - guaranteedWait)
       this.gather()
       this.socket.send(frame)
     })
@@ -149,7 +150,7 @@ export class Wire {
   }
 
   /** Gives up the oldest calls, up to the first one that the condition spares. */
-  private giveUp(reason: string, applies: (call: Call) => boolean): void {
+  private giveUp(reason: Text, applies: (call: Call) => boolean): void {
     for (const [echo, call] of this.calls) {
       if (!applies(call)) return
       this.take(echo)?.reject(new LostCall(true, reason))
@@ -171,15 +172,15 @@ function isRefusal({ echo, retcode }: JsonObject): boolean {
 }
 
 /** Why the adapter cannot read a frame, `undefined` when it can. */
-function faultOf(frame: unknown): string | undefined {
-  if (frame === undefined) return 'it is not JSON'
-  if (!isObject(frame)) return 'it is not a JSON object'
+function faultOf(frame: unknown): Text | undefined {
+  if (frame === undefined) return say('frame-not-json')
+  if (!isObject(frame)) return say('frame-not-object')
   // The adapter tells events from answers by this field.
-  if ('post_type' in frame) return isEvent(frame) ? undefined : 'it is an event that lacks what OneBot 11 demands'
+  if ('post_type' in frame) return isEvent(frame) ? undefined : say('frame-event-lacks')
   // The adapter looks up any other `echo` in a plain object, where `"__proto__"` and the like are no calls.
   const { echo, retcode } = frame
   if (typeof echo === 'number' || (typeof echo === 'string' && /^\d+$/.test(echo))) return
-  return typeof retcode === 'number' ? `it answers no call (retcode ${retcode})` : 'it answers no call'
+  return typeof retcode === 'number' ? say('frame-answers-nothing-code', { code: retcode }) : say('frame-answers-nothing')
 }
 
 /** Whether the adapter can read an event: it reads the fields of a message unchecked. */

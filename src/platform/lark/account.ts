@@ -11,6 +11,7 @@ import { SendError, type Contact, type Limit, type LoadedItem, type LoadedMedia,
 import { onlyPart, WebMessage, type Call, type Channel } from '../send'
 import { ask, readMedia, readPages, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from '../web'
 import { divide, longestText, toPost, type Content } from './content'
+import { say, type Text } from '../../texts/text'
 
 /**
  * Reads messages from Feishu and Lark: from the event (https://open.feishu.cn/document/server-docs/im-v1/message/events/receive), because
@@ -87,16 +88,15 @@ class LarkAccount extends BotAccount {
   readonly retriesUnanswered = false
 
   protected readonly mentions = [
-    (id: string): boolean => /^(?!all$)[\w.-]{1,100}$/i.test(id), 'the ID of a mention must be the ou_…, on_… or user ID of a user',
+    (id: string): boolean => /^(?!all$)[\w.-]{1,100}$/i.test(id), say('lark-mention'),
   ] as const
 
-  protected override whyNoChat(target: Target): string | undefined {
-    const forms = target.kind === 'group' ? 'oc_… of a group' : 'ou_…, on_…, user ID or e-mail address of a user'
-    return readPlace(target) ? undefined : `this is not the ${forms}, with :om_… of the first message for a topic`
+  protected override whyNoChat(target: Target): Text | undefined {
+    return readPlace(target) ? undefined : say(target.kind === 'group' ? 'lark-group-id' : 'lark-user-id')
   }
 
-  protected override whyNotSent(item: Item): string | undefined {
-    return item.type === 'reply' && !isMessageId(item.messageId) ? 'this is not the om_… of a message' : undefined
+  protected override whyNotSent(item: Item): Text | undefined {
+    return item.type === 'reply' && !isMessageId(item.messageId) ? say('lark-message-id') : undefined
   }
 
   async recall(_target: Target, messageId: string): Promise<void> {
@@ -222,7 +222,7 @@ class LarkMessage extends WebMessage {
     const isThere = place.type === 'chat_id'
       ? chat === place.id
       : fieldsOf(sender).id === place.id && (await this.need('GET', `/im/v1/chats/${encodeURIComponent(toText(chat))}`)).chat_mode === 'p2p'
-    if (!isThere) throw new SendError('refused', 'the message to reply to is not in this chat', { isFinal: true })
+    if (!isThere) throw new SendError('refused', say('answered-not-here'), { isFinal: true })
   }
 
   /** Makes a call that a send needs. A missing permission for it is about this message only: others may be sent. */
@@ -231,7 +231,7 @@ class LarkMessage extends WebMessage {
       return readData(await ask(this.account.bot, method, path, data), subject)
     } catch (error) {
       const isForbidden = error instanceof SendError && error.causeId === 'not-permitted'
-      throw isForbidden ? new SendError('refused', error.message, { isFinal: true }) : error
+      throw isForbidden ? new SendError('refused', error.wording, { isFinal: true }) : error
     }
   }
 

@@ -17,6 +17,7 @@ import {
   chatOf, contentOf, eventOf, incomingOneBot, isSameContent, likenessOf, readData, readHistory, readReceipt, readReport, toCall, toNumber,
   toSegments, type Content,
 } from './message'
+import { say, type Text } from '../../texts/text'
 
 /** What is particular to OneBot 11. */
 export const oneBot: PlatformSupport = {
@@ -38,7 +39,7 @@ const number = /^[1-9][0-9]{0,19}$/
 class OneBotAccount extends BotAccount {
   readonly login = Login.of(this.bot, this.presence)
   readonly readsFiles = false
-  override readonly refusesEmpty = 'QQ takes no empty file'
+  override readonly refusesEmpty = say('qq-no-empty-file')
   /** QQ publishes no limit. It takes about 5,000 characters, and a text shares them with mentions. */
   readonly longestText = 4_500
   readonly retriesUnanswered = true
@@ -55,10 +56,10 @@ class OneBotAccount extends BotAccount {
     void this.notices.hear(event, (target, closure) => onChat(this.sid, target, closure))
   }
 
-  protected readonly mentions = [(id: string): boolean => number.test(id), 'the ID of a mention must be a number, as OneBot has it'] as const
+  protected readonly mentions = [(id: string): boolean => number.test(id), say('qq-mention')] as const
 
-  protected override whyNoChat({ kind, id }: Target): string | undefined {
-    return number.test(id) ? undefined : `a QQ ${kind === 'group' ? 'group ' : ''}number has 1 to 20 digits, and does not begin with 0`
+  protected override whyNoChat({ kind, id }: Target): Text | undefined {
+    return number.test(id) ? undefined : say(kind === 'group' ? 'qq-group-number' : 'qq-number')
   }
 
   async recall(_target: Target, messageId: string): Promise<void> {
@@ -93,7 +94,7 @@ class OneBotAccount extends BotAccount {
     const lost = new Promise<never>((_resolve, reject) => {
       const timer = setTimeout(() => reject(new SendError('unanswered')), responseTimeout(this.bot))
       ends.push(() => clearTimeout(timer), this.presence.subscribe(() => {
-        if (!this.isOnline) reject(new SendError('unanswered', 'the connection was lost'))
+        if (!this.isOnline) reject(new SendError('unanswered', say('connection-lost')))
       }))
     })
     const answer = Promise.race([request(this.bot, action, params), lost])

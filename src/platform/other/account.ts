@@ -10,7 +10,9 @@ import { SendError, type Contact, type Fitting, type LoadedItem, type LoadedMedi
 import { BotMessage, opened, type Prepared } from '../send'
 import { announceSend, createSession, encode, encoderOf, partlyArrived, toElement, type SendSession } from '../session'
 import { readMedia, retryAfterOf, toFailure, type MediaFile, type WebAnswer } from '../web'
+import type { TextId } from '../../texts/table'
 import { adapterOf, type Adapter, type Feature } from './adapters'
+import { clauses, say, type Text } from '../../texts/text'
 
 /** Any other platform, through Koishi's own interface. */
 export const anyPlatform: PlatformSupport = {
@@ -20,10 +22,10 @@ export const anyPlatform: PlatformSupport = {
 }
 
 /** The names of items. */
-const features: Readonly<Record<Feature, string>> = {
-  'text': 'a text', 'image': 'a picture', 'video': 'a video', 'audio': 'a voice message', 'file': 'a file', 'at': 'a mention',
-  'at-all': 'a mention of everybody', 'reply': 'a reply',
-}
+const features = {
+  'text': 'item-text', 'image': 'item-image', 'video': 'item-video', 'audio': 'item-audio', 'file': 'item-file', 'at': 'item-at',
+  'at-all': 'item-at-all', 'reply': 'item-reply',
+} as const satisfies Readonly<Record<Feature, TextId>>
 
 /** An account on any other platform, through its adapter. */
 class AdapterAccount extends BotAccount {
@@ -56,20 +58,21 @@ class AdapterAccount extends BotAccount {
   }
 
   protected readonly mentions = [
-    (id: string): boolean => this.adapter?.userId?.test(id) !== false && isUser(id), 'the ID of a mention is not that of a user',
+    (id: string): boolean => this.adapter?.userId?.test(id) !== false && isUser(id), say('mention-not-user'),
   ] as const
 
   /** The format of IDs is unknown, but many adapters put them into URLs unescaped (RFC 3986, section 5.2.4). */
-  protected override whyNoChat({ kind, id }: Target): string | undefined {
+  protected override whyNoChat({ kind, id }: Target): Text | undefined {
     const leadsElsewhere = id.split(/[/\\]/).some(part => /^(?:\.|%2e){1,2}$/i.test(part))
-    return leadsElsewhere ? `this is not the ID of a ${kind === 'group' ? 'group' : 'user'}` : undefined
+    return leadsElsewhere ? say(kind === 'group' ? 'not-a-group-id' : 'not-a-user-id') : undefined
   }
 
-  protected override whyNotSent(item: Item): string | undefined {
+  protected override whyNotSent(item: Item): Text | undefined {
     const { adapter } = this
     const feature = item.type === 'at' && item.userId === null ? 'at-all' : item.type
     if (!adapter?.lacks.includes(feature)) return
-    return `${features[feature]} cannot be sent by the adapter for ${adapter.name}${'link' in item ? ': send a link to it as text' : ''}`
+    const reason = say('adapter-cannot-send', { item: say(features[feature]), platform: adapter.name })
+    return 'link' in item ? clauses(reason, say('send-link-instead')) : reason
   }
 
   async recall(target: Target, messageId: string): Promise<void> {
@@ -131,12 +134,12 @@ class AdapterAccount extends BotAccount {
     return direct === 'answer' ? answered(this.bot, target)?.channelId ?? id : (await this.bot.createDirectChannel(id)).id
   }
 
-  protected override whyClosed(target: Target): string | undefined {
-    const { direct = 'ask', isPrivateOnly, name } = this.adapter ?? {}
-    if (target.kind === 'group') return isPrivateOnly && `${name} has private chats only: write private:<ID of the user>`
-    if (direct === 'ask' && !can(this.bot, 'createDirectChannel')) return 'the adapter of this bot knows no private chats by the ID of a user'
+  protected override whyClosed(target: Target): Text | undefined {
+    const { direct = 'ask', isPrivateOnly, name = '' } = this.adapter ?? {}
+    if (target.kind === 'group') return isPrivateOnly ? say('private-chats-only', { platform: name }) : undefined
+    if (direct === 'ask' && !can(this.bot, 'createDirectChannel')) return say('no-private-by-id')
     const isUnknown = direct === 'answer' && !answered(this.bot, target)
-    return isUnknown ? 'the platform has a private chat with a user only for some minutes after the user wrote to the bot' : undefined
+    return isUnknown ? say('private-after-message') : undefined
   }
 }
 
@@ -234,7 +237,7 @@ class AdapterMessage extends BotMessage<AdapterAccount> {
       throw error
     })
     if (adapter?.mediaTypes?.test(type) === false) {
-      throw new SendError('refused', `${adapter.name} takes no files of the type ${type}`, { isFinal: true })
+      throw new SendError('refused', say('type-not-taken', { platform: adapter.name, type }), { isFinal: true })
     }
     const { type: tag } = toElement(item)
     const src = `data:${type};base64,${data.toString('base64')}`
@@ -260,7 +263,7 @@ class AdapterMessage extends BotMessage<AdapterAccount> {
     if (results.length > 0 && (!adapter || ids.length === results.length)) return ids
     if (ids.length > 0) throw partlyArrived(undefined)
     if (adapter && exchanges.length === 0) throw new SendError('refused', undefined, { causeId: 'empty', isFinal: true })
-    throw new SendError('unanswered', 'the adapter does not say whether the message was sent')
+    throw new SendError('unanswered', say('adapter-does-not-say'))
   }
 
   /** The failure of a call that threw. The platform's answer says more than the adapter's error. */
@@ -270,7 +273,7 @@ class AdapterMessage extends BotMessage<AdapterAccount> {
     const last = exchanges.at(-1)
     const failure = failureOf(last?.answer ?? answerIn(error), adapter)
     if (failure) return failure
-    if (last?.answer) return new SendError('unanswered', 'the adapter failed at the answer of the platform', { cause: error })
+    if (last?.answer) return new SendError('unanswered', say('adapter-failed-at-answer'), { cause: error })
     return classifyThrown(error, adapter && !adapter.isUnseen && !last ? 'refused' : 'unanswered')
   }
 

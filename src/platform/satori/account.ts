@@ -12,6 +12,7 @@ import { classify, withoutCall } from '../qq-answers'
 import { BotMessage, opened, type Prepared } from '../send'
 import { toElement } from '../session'
 import { ask, readList, readPages, retryAfterOf, toFailure, typeOf, type WebAnswer } from '../web'
+import { say, type Text } from '../../texts/text'
 
 /**
  * Bots of a Satori server elsewhere, through `@satorijs/adapter-satori` (1.5.1). The server names their platforms.
@@ -39,15 +40,15 @@ class SatoriAccount extends BotAccount {
   /** The own messages that the server has reported, with their likenesses. */
   private readonly reported = new Reported<string>()
 
-  protected readonly mentions = [isUser, 'the ID of a mention must be that of a user'] as const
+  protected readonly mentions = [isUser, say('satori-mention')] as const
 
-  protected override whyClosed({ kind, id }: Target): string | undefined {
+  protected override whyClosed({ kind, id }: Target): Text | undefined {
     const isOpen = kind === 'group' || this.offers('user.channel.create') || this.channels.has(id)
-    return isOpen ? undefined : 'the Satori server of this bot offers no private chats (user.channel.create)'
+    return isOpen ? undefined : say('satori-no-private')
   }
 
-  protected override whyNotSent(): string | undefined {
-    return this.offers('message.create') ? undefined : 'the Satori server of this bot offers no sending (message.create)'
+  protected override whyNotSent(): Text | undefined {
+    return this.offers('message.create') ? undefined : say('satori-no-sending')
   }
 
   async recall(target: Target, messageId: string): Promise<void> {
@@ -100,7 +101,7 @@ class SatoriAccount extends BotAccount {
     const known = kind === 'group' ? id : this.channels.get(id)
     if (known !== undefined) return known
     const channelId = toText(fieldsOf(await this.ask('user.channel.create', { user_id: id })).id)
-    if (!channelId) throw new SendError('unsent', 'the server named no channel for the private chat')
+    if (!channelId) throw new SendError('unsent', say('satori-no-channel'))
     this.channels.set(id, channelId)
     return channelId
   }

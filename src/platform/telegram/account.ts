@@ -13,6 +13,7 @@ import { attend, type Keeper } from '../keeper/restarts'
 import { hasCaption, onlyPart, WebMessage, type Call, type Channel } from '../send'
 import type { Fitting, LoadedItem, LoadedMedia, Message, Receipt } from '../port'
 import { ask, readMedia, retryAfterOf, toFailure, toForm, unreadable, type MediaFile, type WebAnswer } from '../web'
+import { say, type Text } from '../../texts/text'
 
 /** Reads messages from Telegram, because the adapter drops the slash and the bot's name of a command, `/name@bot`. */
 const incoming: IncomingSupport = {
@@ -74,11 +75,6 @@ function reportLogins(bot: Bot): Keeper {
   return { update: () => undefined, dispose: undo }
 }
 
-const chatRules = {
-  group: 'the ID of a group on Telegram is a negative number or @name; of a topic, <group>:<topic>',
-  private: 'the ID of a user on Telegram is a number',
-}
-
 /** A bot's account on Telegram, which has no list of its chats. */
 class TelegramAccount extends BotAccount {
   readonly readsFiles = true
@@ -97,20 +93,20 @@ class TelegramAccount extends BotAccount {
 
   /** https://core.telegram.org/bots/api#user: a number, or a name. */
   protected readonly mentions = [
-    (id: string): boolean => isUser(id) || /^@?[a-z][a-z0-9_]{3,31}$/i.test(id), 'a mention on Telegram needs the number of a user, or @name',
+    (id: string): boolean => isUser(id) || /^@?[a-z][a-z0-9_]{3,31}$/i.test(id), say('telegram-mention'),
   ] as const
 
-  protected override whyNoChat(target: Target): string | undefined {
-    return readChat(target) ? undefined : chatRules[target.kind]
+  protected override whyNoChat(target: Target): Text | undefined {
+    return readChat(target) ? undefined : say(target.kind === 'group' ? 'telegram-group-id' : 'telegram-user-id')
   }
 
-  protected override whyNotSent(item: Item, target: Target): string | undefined {
-    if (item.type === 'at' && item.userId === null) return 'Telegram cannot mention everybody'
+  protected override whyNotSent(item: Item, target: Target): Text | undefined {
+    if (item.type === 'at' && item.userId === null) return say('telegram-no-everybody')
     if (item.type !== 'reply') return
     const answered = readMessageId(item.messageId)
-    if (!answered) return 'the ID of a message on Telegram is <chat>:<number>, or the number alone'
+    if (!answered) return say('telegram-message-id')
     // A reply shows the answered message, which the caller may not be allowed to see if it is in another chat.
-    demand(answered.chat === undefined || answered.chat === readChat(target)?.id, 'the message that is answered is in another chat')
+    demand(answered.chat === undefined || answered.chat === readChat(target)?.id, say('answered-elsewhere'))
   }
 
   message(target: Target, items: readonly LoadedItem[], _name: string, changed?: string): Message {

@@ -9,6 +9,7 @@ import { Simulator, type SimulatorOptions } from '../../../simulator'
 import { hasRequest } from '../../../src/platform/keeper/private-fields'
 import { keepConnected } from '../../../src/platform/keeper/connection'
 import { unwrap } from '../../../src/lib/koishi'
+import { Log } from '../../../src/lib/log'
 import { holdAdapterTimers, responseTimeout } from '../../support/adapter-timers'
 import { listen } from '../../support/listen'
 import { addForward, type DialOptions } from '../../support/onebot'
@@ -25,7 +26,7 @@ export interface TestApp {
   app: Context
   /** Address of the server, without its scheme. */
   host: string
-  logger: Logger
+  logger: Log
   /** What the keeper logged. */
   logs: readonly string[]
   keeper: ForkScope
@@ -40,6 +41,7 @@ export async function startApp(t: TestContext, heartbeat?: number): Promise<Test
   const logs: string[] = []
   // Tests run side by side, and all have the same targets.
   const logger = new Logger(`keeper-${++apps}`)
+  const log = new Log(logger, 'en-US')
   const target: Logger.Target = {
     levels: { base: Logger.DEBUG },
     record: ({ name, content }) => {
@@ -47,7 +49,7 @@ export async function startApp(t: TestContext, heartbeat?: number): Promise<Test
     },
   }
   Logger.targets.push(target)
-  const load = (): ForkScope => app.plugin({ name: 'keeper', apply: (ctx: Context) => keepConnected(ctx, logger, heartbeat) })
+  const load = (): ForkScope => app.plugin({ name: 'keeper', apply: (ctx: Context) => keepConnected(ctx, log, heartbeat) })
   app.plugin(HTTP)
   app.plugin(proxyAgent)
   app.plugin(Server, { host: '127.0.0.1', port: 0 })
@@ -63,7 +65,7 @@ export async function startApp(t: TestContext, heartbeat?: number): Promise<Test
     Logger.targets.splice(Logger.targets.indexOf(target), 1)
     releaseTimers()
   })
-  return { app, host: `127.0.0.1:${port}`, logger, logs, keeper, load }
+  return { app, host: `127.0.0.1:${port}`, logger: log, logs, keeper, load }
 }
 
 /** A simulator that ends with the test. */

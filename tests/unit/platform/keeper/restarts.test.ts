@@ -1,7 +1,8 @@
-import { Bot, Context, Universal, type ForkScope, type Logger } from 'koishi'
+import { Bot, Context, Universal, type ForkScope } from 'koishi'
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import type { Log } from '../../../../src/lib/log'
 import { restartStuck } from '../../../../src/platform/keeper/restarts'
 
 const minute = 60_000
@@ -14,7 +15,7 @@ async function stage(t: TestContext, adapter = 'telegram') {
   const logs: unknown[] = []
   app.on('bot-connect', () => void calls.push('start'))
   app.on('bot-disconnect', () => void calls.push('stop'))
-  const logger: Pick<Logger, 'warn'> = { warn: (...line: unknown[]) => logs.push(line[1]) }
+  const logger: Pick<Log, 'warn'> = { warn: text => logs.push(String(text)) }
   const bot = new (class extends Bot {})(app, {}, adapter)
   await bot.start()
   const fork: ForkScope = app.plugin({ name: 'keeper', apply: (ctx: Context) => restartStuck(ctx, logger, each => each.adapterName === 'onebot') })
