@@ -119,7 +119,7 @@ test('a failed send keeps no stack, whose frames would keep the message in memor
 })
 
 test('the log has the words of the relay, but not those that an adapter throws', () => {
-  const logged = (cause: Error) => new SendError('unanswered', 'lost', { cause }).toRelayError().logText
+  const logged = (cause: Error) => new SendError('unanswered', 'lost', { cause }).toRelayError().logText.toString()
   assert.equal(logged(new SendError('unanswered')), 'the message may have arrived: lost')
   assert.equal(logged(new TypeError('secret')), 'the adapter threw TypeError')
 })
