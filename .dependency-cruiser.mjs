@@ -2,7 +2,7 @@
 // The arrows go one way: doors → relay → the platform's port. Nothing is imported from a place that is not named here.
 
 /** The folders that a request, a message in a chat, the console's page or an alert of the relay comes in by. None imports another. */
-const doors = ['http', 'hooks', 'onebot-api', 'commands', 'console', 'alerts']
+const doors = ['http', 'hooks', 'onebot-api', 'commands', 'chat', 'console', 'alerts']
 
 /** What every door may import: it parses, checks what the caller may do, and hands a submission to the relay. */
 const forDoors = ['relay', 'message', 'access', 'uploads', 'lib', 'errors', 'texts']
@@ -45,6 +45,8 @@ const places = {
 
   ...Object.fromEntries(doors.map(door => [door, forDoors])),
   'http': ['incidents', ...forDoors],
+  // Shows in a chat what http/ shows, and makes addresses of hooks/.
+  'chat': ['http', 'hooks', 'locales', 'platform', ...forDoors],
   // These are HTTP routes too, and share with http/ how a body is read and an answer is written.
   'hooks': ['http', ...forDoors],
   'onebot-api': ['http', ...forDoors],

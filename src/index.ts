@@ -7,6 +7,8 @@ import { startAccess } from './access/start'
 import { Usages } from './access/usage'
 import { Alerts } from './alerts'
 import { beatDoor, beatRoutes, startBeats } from './beats'
+import { startChatConsole } from './chat'
+import { chatDoor } from './chat/answers'
 import { startCommands } from './commands'
 import { keyFileName, provideKey } from './config/api-key'
 import { startNotices } from './config/notices'
@@ -57,7 +59,7 @@ export const name = 'message-relay'
 export const inject = ['server']
 
 /** The built-in doors. Other names of sources are further ones. */
-const doors = ['webhook', 'send', 'onebot', 'commands', pluginDoor, alertDoor, digestDoor, incidentDoor, beatDoor, ...hookDoors]
+const doors = ['webhook', 'send', 'onebot', 'commands', chatDoor, pluginDoor, alertDoor, digestDoor, incidentDoor, beatDoor, ...hookDoors]
 
 /** Wires the parts together. */
 export function apply(ctx: Context, config: Config): void {
@@ -170,6 +172,10 @@ export function apply(ctx: Context, config: Config): void {
   startChat(ctx, { incidents, directory: roster, relay, readIncoming, logger: log })
   // Of the middlewares that are put first, the later one comes first.
   startCommands(ctx, settings, { relay, readIncoming, inFlight, logger: log, warn, timeout })
+  startChatConsole(ctx, settings, {
+    relay, names, access, madeKeys, refusals, sources, templates, bots, readIncoming, language, logger: log,
+    address: () => ({ url: (publicUrl() || server.selfUrl) + settings.path, isPublic: publicUrl() !== '' }),
+  })
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
   ctx.plugin(MessageRelay, { relay, hand, names, isCalled, sources, inFlight })

@@ -118,6 +118,12 @@ export const language = kind<Language | ''>('zh-CN or en-US', Schema.union(langu
 /** A list of words, or a text of words with commas. */
 export const list = kind('a list of words', Schema.array(String).role('table'), readList)
 
+/** Accounts, each as `platform:ID`. */
+export const accounts = kind<readonly string[]>('a list of accounts such as onebot:10001', Schema.array(String).role('table'), value => {
+  const parts = readList(value)?.map(each => /^([^:\s]+):(\S+)$/.exec(each))
+  return parts?.every(each => each !== null) ? parts.map(([, platform = '', id = '']) => `${toPlatform(platform)}:${id}`) : undefined
+})
+
 /** Keys of callers, parsed one by one later. Never shown. */
 export const keyTable = kind<readonly unknown[]>('a list, or JSON of one', Schema.array(Schema.object({
   name: Schema.string(),

@@ -1,5 +1,5 @@
 import {
-  baseUrl, choice, commandTable, dictionary, flag, httpUrl, integer, keyTable, language, list, oneOf, platformFlags,
+  accounts, baseUrl, choice, commandTable, dictionary, flag, httpUrl, integer, keyTable, language, list, oneOf, platformFlags,
   recipients, routePrefix, seconds, secret, signingSecret, size, targetTable, text, verbatim, type Kind,
 } from './kinds'
 import { longTexts } from '../message/model'
@@ -46,6 +46,8 @@ const commands = {
   commandCallbackSecret: field('COMMAND_CALLBACK_SECRET', '', signingSecret, {
     value: undefined, consequence: 'no command is posted until it is fixed',
   }),
+  chatCommands: field('CHAT_COMMANDS', false, flag),
+  chatOperators: field('CHAT_OPERATORS', [], accounts),
 }
 
 /** Settings that few bots need, and those that are easier to make on the page of the relay. The config page shows them only on request. */

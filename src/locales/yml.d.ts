@@ -1,4 +1,5 @@
 declare module '*.yml' {
-  const texts: Record<string, unknown>
+  interface Texts { [name: string]: string | Texts }
+  const texts: Texts
   export default texts
 }

@@ -1,5 +1,17 @@
 /** Texts about alerts, incidents, beats and chat commands. */
 export const notices = {
+  'no-chat-operators': [
+    'chatCommands is on, but chatOperators names no account: nobody can use the commands',
+    'chatCommands 已开启，但 chatOperators 没有账号：没有人能使用这些命令',
+  ],
+  'chat-command-answered': ['{name} from {account} in {chat}: answered', '{name}，来自 {account}，在 {chat}：已回答'],
+  'chat-command-failed': ['{name} from {account} in {chat}: {cause} ({code})', '{name}，来自 {account}，在 {chat}：{cause}（{code}）'],
+  'chat-key-made': ['the key {name} was made (by {account} in the chat)', '已创建密钥 {name}（{account} 在聊天中创建）'],
+  'chat-key-removed': [
+    'the key {name} was removed again, because its secret could not be sent to {account}: {place}',
+    '密钥 {name} 已删除，因为无法把它发给 {account}：{place}',
+  ],
+  'first-call-untold': ['the chat {chat} was not told of the first call of a source: {place}', '没能告知聊天 {chat} 来源的首次调用：{place}'],
   'person-object': ['a person must be an object such as {example}', '人员应为对象，如 {example}'],
   'text-of-at-most': ['{field} must be text of at most {most} characters', '{field} 应为不超过 {most} 个字符的文本'],
   'accounts-by-platform': ['the accounts of a person go by platform, such as onebot: 10001', '人员的账号按平台填写，如 onebot: 10001'],

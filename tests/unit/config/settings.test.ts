@@ -32,6 +32,7 @@ describe('settings', () => {
       chatSettleTime: 30, chatRetryUnanswered: {},
       chatSendInterval: 0, chatAccountInterval: 0, longText: '', chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, backlogDigest: 5, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [], language: '',
       commands: [], commandPrefix: '#', commandLength: 4, commandCallbackUrl: '', commandCallbackSecret: '', commandCallbackRetry: false,
+      chatCommands: false, chatOperators: [],
       people: {}, rotas: {}, beats: {}, incidentCallbackUrl: '', incidentCallbackSecret: '',
     })
     assert.deepEqual(warnings, [])
@@ -204,6 +205,7 @@ describe('the config page', () => {
     mediaTransport: 'path', selfUrl: none, pictureHosts: [], chatApiTimeout: 10, chatApiMaxRetries: 2, chatSettleTime: 30, chatRetryUnanswered: {}, chatSendInterval: 0, chatAccountInterval: 0, longText: none,
     chatQueueLimit: 1000, chatPauseAfter: 5, chatPauseTime: 60, backlogDigest: 5, recordRetention: 7, recordLimit: 100_000, recordContent: 'preview', alertTo: [], language: none, commandCallbackUrl: none, commands: [], commandPrefix: '#', commandLength: 4,
     commandCallbackSecret: none, commandCallbackRetry: false,
+    chatCommands: false, chatOperators: [],
     people: none, rotas: none, beats: none, incidentCallbackUrl: none, incidentCallbackSecret: none,
   }
 
