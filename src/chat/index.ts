@@ -11,7 +11,7 @@ import type { Incoming } from '../platform/incoming'
 import { breakTags } from '../platform/session'
 import type { Relay } from '../relay/relay'
 import { languageOf, type Language } from '../texts/language'
-import { say as text, Text } from '../texts/text'
+import { say as sayIn, Text } from '../texts/text'
 import { last, status, targets, test, why, type Views } from './answers'
 import type { Request } from './request'
 import { Subscriptions, type SubscriptionParts } from './subscriptions'
@@ -38,7 +38,7 @@ export function startChatConsole(
 ): void {
   if (!chatCommands) return
   const { relay, readIncoming, language: fallback, logger } = parts
-  if (chatOperators.length === 0) logger.warn(text('no-chat-operators'))
+  if (chatOperators.length === 0) logger.warn(sayIn('no-chat-operators'))
   for (const [locale, texts] of [['zh-CN', zhCN], ['en-US', enUS]] as const) ctx.effect(() => ctx.i18n.define(locale, texts))
   const operators = new Set(chatOperators)
   const hearings = new Hearings(() => ctx.bots)
@@ -85,12 +85,12 @@ export function startChatConsole(
           // Right after the start, keys and names of targets are not read yet.
           await relay.active().catch(() => undefined)
           const answer = await run(request, words.map(String), options)
-          logger.info(text('chat-command-answered', { name, account, chat: writeTarget(target) }))
+          logger.info(sayIn('chat-command-answered', { name, account, chat: writeTarget(target) }))
           return answer
         } catch (thrown) {
           const error = RelayError.from(thrown)
           const cause = error.code === 'internal' ? describePlace(error.cause) : error.logText
-          logger.warn(text('chat-command-failed', { name, account, chat: writeTarget(target), cause, code: error.code }))
+          logger.warn(sayIn('chat-command-failed', { name, account, chat: writeTarget(target), cause, code: error.code }))
           return say('failed', { reason: error.said })
         }
       })

@@ -9,7 +9,7 @@ import { hour } from '../lib/time'
 import { writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
 import { languages } from '../texts/language'
-import { say as text } from '../texts/text'
+import { say as sayIn } from '../texts/text'
 import type { Request } from './request'
 
 export interface SubscriptionParts {
@@ -73,7 +73,7 @@ export class Subscriptions {
     const address = writeAddress({ platform, target })
     const name = this.nameFor(source, target.id)
     const secrets = await madeKeys.create({ name, allow: ['hooks'], sources: [source], targets: [address], ...signing.has(source) && { signs: true } })
-    logger.info(text('chat-key-made', { name: JSON.stringify(name), account }))
+    logger.info(sayIn('chat-key-made', { name: JSON.stringify(name), account }))
     try {
       const ids = await session.bot.sendPrivateMessage(userId, this.instructions(request, { source, address, query, ...secrets }))
       // A plugin can suppress a message.
@@ -81,7 +81,7 @@ export class Subscriptions {
     } catch (error) {
       await madeKeys.remove(name)
       // The error of an adapter may contain the message, and so the secret.
-      logger.warn(text('chat-key-removed', { name: JSON.stringify(name), account, place: describePlace(error) }))
+      logger.warn(sayIn('chat-key-removed', { name: JSON.stringify(name), account, place: describePlace(error) }))
       return say('sub.unsent', { source })
     }
     this.expected.set(name, { request, source, since: Date.now(), hasRefusal: false })
@@ -133,7 +133,7 @@ export class Subscriptions {
 
   private tell({ request: { session, source: { target } } }: Expected, text: string): void {
     session.send(text).catch((error: unknown) => {
-      this.parts.logger.warn(text('first-call-untold', { chat: target.id, place: describePlace(error) }))
+      this.parts.logger.warn(sayIn('first-call-untold', { chat: target.id, place: describePlace(error) }))
     })
   }
 }
