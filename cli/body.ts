@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { codeOf } from '../src/errors'
 import { UsageError, type Body } from './client'
+import { say } from './texts'
 
 /**
  * Creates the body of a message: the plain text, or a form with the text and the files, which are streamed.
@@ -44,7 +46,7 @@ async function sizeOf(path: string): Promise<number> {
   const found = await stat(path).catch((error: unknown) => {
     throw unreadable(path, error)
   })
-  if (!found.isFile()) throw new UsageError(`${path} is not a file`)
+  if (!found.isFile()) throw new UsageError(say('cli-no-file', { file: path }))
   return found.size
 }
 
@@ -61,12 +63,11 @@ async function* read(path: string, size: number): AsyncGenerator<Buffer> {
   } catch (error) {
     throw unreadable(path, error)
   }
-  if (rest > 0) throw new UsageError(`${path} became shorter while it was read`)
+  if (rest > 0) throw new UsageError(say('cli-file-shrank', { file: path }))
 }
 
 function unreadable(path: string, error: unknown): UsageError {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown failure'
-  return new UsageError(`cannot read ${path} (${code})`)
+  return new UsageError(say('cli-file-unreadable', { file: path, code: codeOf(error) }))
 }
 
 /** Escapes a file name like browsers (HTML, "multipart/form-data"). */

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseJson } from '../src/lib/json'
 import { readRetryAfter } from '../src/lib/retry-after'
 import { fieldsOf, isObject, objectsIn as listOf, type JsonObject as Fields } from '../src/lib/shape'
+import { say, spoken } from './texts'
 
 /** The exit codes by outcome. Those of wrong usage and missing permission are from sysexits.h. */
 export const exits = { sent: 0, accepted: 0, refused: 1, unsent: 2, unanswered: 3, usage: 64, denied: 77 } as const
@@ -30,7 +31,7 @@ class ConnectionError extends Error {
   constructor(cause: Error, readonly mayHaveArrived: boolean) {
     // If none of several addresses of a host answers, the message of Node.js is empty.
     const reason = cause.message || ('code' in cause ? String(cause.code) : cause.name)
-    super(`${mayHaveArrived ? 'the connection to the relay broke before it answered' : 'cannot reach the relay'} (${reason})`)
+    super(say(mayHaveArrived ? 'cli-connection-broke' : 'cli-unreachable', { cause: reason }))
   }
 }
 
@@ -44,8 +45,8 @@ export interface Server {
 /** @throws UsageError */
 export function parseServer(given = '', key = ''): Server {
   const url = given.trim()
-  if (!/^https?:/i.test(url) || !URL.canParse(url)) throw new UsageError('the address of the relay is missing or wrong: it begins with http:// or https://')
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError('the API key is missing, or holds characters that no key has')
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) throw new UsageError(say('cli-address-wrong'))
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError(say('cli-key-wrong'))
   return { url: url.replace(/[?#].*$/, '').replace(/\/+$/, ''), key }
 }
 
@@ -94,10 +95,11 @@ export async function call({ url, key }: Server, { method, path, headers, body, 
   }
   const length = body && { 'content-type': body.type, 'content-length': body.length }
   const request = (isSecure ? requestSecure : requestPlain)(url + path, {
-    method, agent: false, headers: { accept: 'application/json', authorization: `Bearer ${key}`, ...headers, ...length },
+    method, agent: false,
+    headers: { 'accept': 'application/json', 'accept-language': spoken(), 'authorization': `Bearer ${key}`, ...headers, ...length },
   })
   const limit = idleTimeout + wait * 1000
-  request.setTimeout(limit, () => request.destroy(new Error(`no answer within ${limit / 1000} seconds`)))
+  request.setTimeout(limit, () => request.destroy(new Error(say('cli-no-answer', { seconds: limit / 1000 }))))
   request.once('socket', socket => socket.once(isSecure ? 'secureConnect' : 'connect', () => {
     reached.connected = true
   }))
@@ -119,7 +121,7 @@ export async function call({ url, key }: Server, { method, path, headers, body, 
   }
 }
 
-const noRelay = (status: number): UsageError => new UsageError(`the answer (${status}) is not that of a relay: check the address, and the path in it`)
+const noRelay = (status: number): UsageError => new UsageError(say('cli-no-relay', { status }))
 
 async function readAnswer(response: IncomingMessage, save: Call['save']): Promise<Answer> {
   const status = response.statusCode ?? 0
@@ -133,12 +135,12 @@ async function readAnswer(response: IncomingMessage, save: Call['save']): Promis
   // Other programs use the same envelope, and some answer failures with status 200.
   if (isObject(parsed) && typeof parsed.msg === 'string' && 'data' in parsed && (status >= 400 || parsed.code === 0)) {
     // The text of the relay is about headers, which the users of this program do not set.
-    const msg = status === 401 ? 'the API key is wrong or expired, or not allowed from this address' : parsed.msg
+    const msg = status === 401 ? say('cli-denied') : parsed.msg
     return { status, headers: response.headers, msg, data: fieldsOf(parsed.data ?? parsed.error) }
   }
   if (status < 400) throw noRelay(status)
   // A proxy may ask for a password, refuse a large body, or not reach a relay that is starting.
-  const msg = `${status} ${response.statusMessage ?? ''}, not from the relay: check the address, and any proxy before it`
+  const msg = say('cli-from-proxy', { status, words: response.statusMessage ?? '' })
   if (status >= 500) throw new Error(msg)
   return { status, headers: {}, msg, data: {} }
 }
@@ -174,7 +176,7 @@ export function judgeParts(parts: readonly Fields[], data: Fields): Result {
   const outcomes = parts.map(judgePart)
   const outcome = severity.find(each => outcomes.includes(each)) ?? 'unanswered'
   const failed = parts.flatMap(leavesOf).filter(part => part.success === false)
-  return { outcome, msg: failed.map(({ target, msg }) => [target, msg].filter(Boolean).join(': ')).join('; '), data }
+  return { outcome, msg: failed.map(({ target, msg }) => [target, msg].filter(Boolean).join(say('cli-colon'))).join(say('cli-semicolon')), data }
 }
 
 function leavesOf(part: Fields): readonly Fields[] {
@@ -233,9 +235,9 @@ export async function send(server: Server, message: Message, patience: number, n
     const pause = after ?? Math.min(0.5 * 2 ** tries, 10) * (1 + Math.random() / 4)
     if (!isTemporary || performance.now() + pause * 1000 > end) {
       if (!mayHaveArrived || result.outcome === 'unanswered') return result
-      return { ...result, outcome: 'unanswered', msg: `an earlier try got no answer; the last one: ${result.msg}` }
+      return { ...result, outcome: 'unanswered', msg: say('cli-earlier-try', { reason: result.msg }) }
     }
-    note(`${result.msg}; trying again in ${Math.ceil(pause)} s`)
+    note(say('cli-trying-again', { reason: result.msg, seconds: Math.ceil(pause) }))
     await delay(pause * 1000)
   }
 }

@@ -8,50 +8,16 @@ import { parseArgs } from 'node:util'
 import { version } from '../package.json'
 import { codeOf } from '../src/errors'
 import { makeBody } from './body'
+import { help } from './help'
 import { fieldsOf, objectsIn as listOf, type JsonObject as Fields } from '../src/lib/shape'
 import { isNear } from '../src/lib/words'
 import { runJob, type Listener } from './run'
+import { say, speakLike, spoken } from './texts'
 import { call, exits, type Call, idsOf, judge, judgeParts, judgePart, parseServer, printable, send, UsageError, type Answer, type Outcome, type Result, type Server } from './client'
-
-const help = `Usage:
-  relay send <to>[,<to>…] [text | -] [options]   send a message; with -, or without text and file, the text comes from standard input
-  relay status <delivery>                        show what became of it
-  relay tail [target]                            follow the deliveries, each with the beginning of its message
-  relay backup <file>                            save a copy of all that the relay has kept; it holds API keys
-  relay incidents [target]                       list what is not resolved, and who has it
-  relay take|release|resolve <incident>          say that somebody has it, has not, or that it is over
-  relay silence <incident> [time]                keep it quiet: for 2h, or until a date-time with an offset (default 1h)
-  relay run <beat> -- <command> [args…]          run a command, and report its start, its exit status and the end of its output
-
-  <to> is group:<id>, private:<id> or a name that the relay knows.
-
-Options:
-      --url <address>      of the relay, such as https://relay.example.com (RELAY_URL)
-      --api-key <key>      (RELAY_KEY, which other users of the machine cannot read)
-      --json               print JSON
-  -h, --help
-      --version
-Of send:
-  -f, --file <path>        send a picture, video or file; may be given several times
-      --thread <name>      answer the first message of this thread
-      --urgent             pass quiet hours and digests
-      --at <time>          send later: a date-time with an offset, or seconds from now
-      --wait <seconds>     let the relay keep it if it cannot leave yet, and wait this long for the result (0 to 600)
-      --key <key>          idempotency key: the same message with it is sent once (default: a random one)
-      --retry <seconds>    how long to repeat what can be repeated (default 60)
-Of take, silence, release and resolve:
-      --by <name>          who does it (default: the name of the key)
-Of run:
-      --ping <address>     in place of the beat and a key: the address for its pings, or one of healthchecks.io
-
-Exit codes: 0 sent or accepted, 1 refused, 2 unsent, 3 unanswered (it may have arrived), 64 wrong usage, 77 key not allowed.
-That of run is that of the command, whether the relay can be reached or not.
-`
 
 /** What can be done about an incident. */
 const actions = ['take', 'silence', 'resolve', 'release']
 const commands = ['send', 'status', 'tail', 'backup', 'incidents', ...actions, 'run']
-const commandList = `the commands are ${commands.join(', ')}`
 /** How much of a message `tail` shows, in characters. */
 const shownLength = 60
 /** The polling interval of `tail`, in milliseconds. */
@@ -92,57 +58,57 @@ async function run(): Promise<Outcome | number> {
   const options = { ...common, ...sending, ...acting, ...running }
   const { values, positionals: [command, ...words] } = parseArgs({ options, allowPositionals: true })
   if (values.help || values.version) {
-    process.stdout.write(values.help ? help : `${version}\n`)
+    process.stdout.write(values.help ? help[spoken()] : `${version}\n`)
     return 'sent'
   }
-  if (command === undefined || !commands.includes(command)) throw new UsageError(`${whyUnknown(command)}see relay --help`)
+  if (command === undefined || !commands.includes(command)) throw new UsageError(whyUnknown(command))
   const foreign = Object.keys(sending).find(name => command !== 'send' && name in values)
-  if (foreign !== undefined) throw new UsageError(`--${foreign} belongs to send`)
-  if (values.by !== undefined && !actions.includes(command)) throw new UsageError(`--by belongs to ${actions.join(', ')}`)
-  if (values.ping !== undefined && command !== 'run') throw new UsageError('--ping belongs to run')
+  if (foreign !== undefined) throw new UsageError(say('cli-option-belongs', { option: foreign, commands: 'send' }))
+  if (values.by !== undefined && !actions.includes(command)) throw new UsageError(say('cli-option-belongs', { option: 'by', commands: actions }))
+  if (values.ping !== undefined && command !== 'run') throw new UsageError(say('cli-option-belongs', { option: 'ping', commands: 'run' }))
   const [first, second] = words
   const most = command === 'run' ? Infinity : command === 'send' || command === 'silence' ? 2 : 1
-  if (words.length > most) throw new UsageError('too many words: put the text in quotes, and -f before each file')
+  if (words.length > most) throw new UsageError(say('cli-too-many-words'))
   const server = (): Server => {
     const url = values.url ?? process.env.RELAY_URL
     const key = values['api-key'] ?? process.env.RELAY_KEY
-    if (!url) throw new UsageError('no address of a relay: set RELAY_URL, or use --url')
-    if (!key) throw new UsageError('no API key: set RELAY_KEY, or use --api-key')
+    if (!url) throw new UsageError(say('cli-address-unset'))
+    if (!key) throw new UsageError(say('cli-key-unset'))
     return parseServer(url, key)
   }
   switch (command) {
     case 'send': {
-      if (!first) throw new UsageError('where to? Write relay send <to> <text>')
+      if (!first) throw new UsageError(say('cli-send-what-where'))
       const { file = [], thread, urgent, at, key = randomUUID() } = values
-      if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new UsageError('--key must be 1 to 255 visible ASCII characters without blanks')
+      if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new UsageError(say('cli-option-key'))
       const wait = readSeconds('wait', values.wait)
       const retry = readSeconds('retry', values.retry) ?? 60
       // The shell expands `-f *.png` to several words.
-      if (file.length > 0 && second !== undefined && existsSync(second)) throw new UsageError(`${second} is a file: write -f before each file`)
+      if (file.length > 0 && second !== undefined && existsSync(second)) throw new UsageError(say('cli-file-without-option', { file: second }))
       const there = server()
       const body = await makeBody(await readMessage(second, file), file, process.stderr.isTTY ? showProgress() : undefined)
       const result = await send(there, { to: first, body, key, thread, urgent, at, wait }, retry, note)
       return printResult(result, key, values.json)
     }
     case 'status': {
-      if (!first) throw new UsageError('of which delivery? Write relay status <delivery>')
+      if (!first) throw new UsageError(say('cli-status-of-what'))
       return await printStatus(server(), first, values.json)
     }
     case 'backup': {
-      if (!first) throw new UsageError('into which file? Write relay backup <file>')
+      if (!first) throw new UsageError(say('cli-backup-where'))
       return await saveBackup(server(), first, values.json)
     }
     case 'tail': return await follow(server(), first, values.json)
     case 'run': {
       const job = process.argv.includes('--') ? process.argv.slice(process.argv.indexOf('--') + 1) : []
       const isNamed = words.length > job.length
-      if (job.length === 0 || words.length > job.length + 1) throw new UsageError('which command? Write relay run <beat> -- <command>')
-      if (isNamed === (values.ping !== undefined)) throw new UsageError('give a beat or --ping, one of them')
+      if (job.length === 0 || words.length > job.length + 1) throw new UsageError(say('cli-run-what'))
+      if (isNamed === (values.ping !== undefined)) throw new UsageError(say('cli-beat-or-ping'))
       return await runJob(listenerOf(values.ping, first, server), job, note)
     }
     case 'incidents': return await printIncidents(server(), first, values.json)
     default: {
-      if (!first) throw new UsageError(`which incident? Write relay ${command} <incident>`)
+      if (!first) throw new UsageError(say('cli-which-incident', { command }))
       const body = Buffer.from(JSON.stringify({ by: values.by, until: second }))
       const path = `/incidents/${encodeURIComponent(first)}/${command}`
       const { data } = await ask(server(), path, { method: 'POST', body: { type: 'application/json', length: body.length, chunks: () => [body] } })
@@ -159,31 +125,32 @@ function listenerOf(ping: string | undefined, beat = '', server: () => Server): 
     const { url, key } = server()
     return { url: `${url}/beats/${encodeURIComponent(beat)}`, headers: { authorization: `Bearer ${key}` } }
   } catch (error) {
-    note(`nobody is told of this run: ${error instanceof Error ? error.message : 'failed'}`)
+    note(say('cli-nobody-told', { reason: error instanceof Error ? error.message : String(error) }))
     return undefined
   }
 }
 
 function whyUnknown(command: string | undefined): string {
-  if (command === undefined) return `${commandList}: `
+  if (command === undefined) return say('cli-commands', { commands })
   const meant = commands.find(each => isNear(each, command.toLowerCase().slice(0, 20), 2))
-  return `there is no command ${JSON.stringify(command)}: ${meant === undefined ? `${commandList}, ` : `did you mean relay ${meant}? Otherwise `}`
+  const given = JSON.stringify(command)
+  return meant === undefined ? say('cli-no-such-command', { command: given, commands }) : say('cli-command-meant', { command: given, meant })
 }
 
 function readSeconds(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return
-  if (!/^\d{1,6}$/.test(text)) throw new UsageError(`--${name} must be a whole number of seconds`)
+  if (!/^\d{1,6}$/.test(text)) throw new UsageError(say('cli-option-seconds', { option: name }))
   return Number(text)
 }
 
 async function readMessage(text: string | undefined, files: readonly string[]): Promise<Buffer> {
   if (text !== undefined && text !== '-') return Buffer.from(text)
   if (text === undefined && files.length > 0) return Buffer.alloc(0)
-  if (text === undefined && process.stdin.isTTY) throw new UsageError('nothing to send: give a text, a file, or pipe the text in')
+  if (text === undefined && process.stdin.isTTY) throw new UsageError(say('cli-nothing-to-send'))
   const bytes = await readBytes(process.stdin).catch(() => {
-    throw new UsageError('cannot read the standard input')
+    throw new UsageError(say('cli-input-unreadable'))
   })
-  if (!isText(bytes)) throw new UsageError('the text is not UTF-8: convert it (chcp 65001 in cmd, else iconv -f gbk), or send it as a file with -f')
+  if (!isText(bytes)) throw new UsageError(say('cli-not-utf8'))
   // Removes the line break that `echo` adds.
   return /\r?\n$/.test(bytes.toString('latin1', bytes.length - 2)) ? bytes.subarray(0, bytes.at(-2) === 13 ? -2 : -1) : bytes
 }
@@ -203,7 +170,7 @@ function isText(bytes: Buffer): boolean {
 function showProgress(): (done: number, total: number) => void {
   let shown = ''
   return (done, total) => {
-    const text = `relay: ${Math.floor(done / total * 100)}% of ${(total / 1e6).toFixed(1)} MB`
+    const text = `relay: ${say('cli-progress', { percent: Math.floor(done / total * 100), size: (total / 1e6).toFixed(1) })}`
     if (total < 1e6 || text === shown) return
     shown = text
     process.stderr.write(`\r${text}${done === total ? '\n' : ''}`)
@@ -212,13 +179,18 @@ function showProgress(): (done: number, total: number) => void {
 
 /** The advice for a message that did not arrive, or perhaps not. */
 function advise({ outcome, data }: Result, key: string): string | undefined {
-  if (outcome === 'unanswered') return `it may have arrived; repeat it with --key ${key}, and it will not come twice`
+  if (outcome === 'unanswered') return say('cli-may-have-arrived', { key })
   const targets = listOf(data.deliveries)
-  if (outcome === 'unsent' && targets.length > 0) return `repeat it with --key ${key}, and it goes only where nothing has arrived`
+  if (outcome === 'unsent' && targets.length > 0) return say('cli-repeat-the-rest', { key })
   // A key for several items is used up once one of them has arrived.
   const hasArrived = targets.flatMap(({ results }) => listOf(results)).some(({ success }) => success === true)
-  if (hasArrived || (targets.length === 0 && Number(data.success) > 0)) return 'the rest has arrived, so send only this again'
-  if (outcome === 'unsent') return `repeat it later with --key ${key}, and it will not come twice`
+  if (hasArrived || (targets.length === 0 && Number(data.success) > 0)) return say('cli-send-the-rest')
+  if (outcome === 'unsent') return say('cli-repeat-later', { key })
+}
+
+/** The outcomes that are named before the reason. */
+const names: Partial<Record<Outcome, 'cli-refused' | 'cli-unsent' | 'cli-unanswered'>> = {
+  refused: 'cli-refused', unsent: 'cli-unsent', unanswered: 'cli-unanswered',
 }
 
 function printResult(result: Result, key: string, json = false): Outcome {
@@ -230,7 +202,8 @@ function printResult(result: Result, key: string, json = false): Outcome {
     if (targets.length === 0 && exits[outcome] < exits.usage && data.delivery_id) print([outcome, ...idsOf(data).deliveries].join(' '))
   }
   const told = advise(result, key)
-  if (exits[outcome] > 0) note(`${outcome === 'usage' || outcome === 'denied' ? '' : `${outcome}: `}${msg}${told && !msg.includes(told) ? `; ${told}` : ''}`)
+  const name = names[outcome]
+  if (exits[outcome] > 0) note((name ? say(name) + say('cli-colon') : '') + msg + (told && !msg.includes(told) ? say('cli-semicolon') + told : ''))
   return outcome
 }
 
@@ -287,7 +260,7 @@ function describeIncident({ id, state, severity, since, target, owner, title }: 
 
 /** Replaces a file by a backup, once that is complete. */
 async function saveBackup(server: Server, file: string, json = false): Promise<Outcome> {
-  const unwritable = (error: unknown): UsageError => new UsageError(`cannot write ${file} (${codeOf(error)})`)
+  const unwritable = (error: unknown): UsageError => new UsageError(say('cli-file-unwritable', { file, code: codeOf(error) }))
   const temporary = `${file}.${process.pid}.tmp`
   const handle = await open(temporary, 'w', 0o600).catch((error: unknown) => {
     throw unwritable(error)
@@ -302,7 +275,7 @@ async function saveBackup(server: Server, file: string, json = false): Promise<O
     await rename(temporary, file).catch((error: unknown) => {
       throw unwritable(error)
     })
-    print(json ? JSON.stringify({ file, size }) : `${file}: ${(size / 1e6).toFixed(1)} MB; it holds API keys and messages, so guard it`)
+    print(json ? JSON.stringify({ file, size }) : say('cli-saved', { file, size: (size / 1e6).toFixed(1) }))
     return 'sent'
   } finally {
     await handle.close().catch(() => undefined)
@@ -320,7 +293,7 @@ async function follow(server: Server, target: string | undefined, json = false):
     if (polls > 0) await delay(interval)
     const found = await list(server, { target, since, limit: since === undefined ? 10 : 1000 }).catch((error: unknown) => {
       if (error instanceof UsageError || !(error instanceof Error)) throw error
-      if (!isAway) note(`${error.message}; still trying`)
+      if (!isAway) note(say('cli-still-trying', { reason: error.message }))
     })
     isAway = !found
     if (!found) continue
@@ -367,11 +340,13 @@ async function list(server: Server, { target, since, limit }: Wanted): Promise<F
 
 // Ends `relay tail | head`; other commands keep their exit codes.
 process.stdout.on('error', () => process.exit())
+speakLike(process.env)
 run().then(outcome => {
   process.exitCode = typeof outcome === 'number' ? outcome : exits[outcome]
 }, (error: unknown) => {
-  note(error instanceof Error ? error.message : 'failed')
-  const isParsing = error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
+  const isParsing = error instanceof TypeError && codeOf(error).startsWith('ERR_PARSE_ARGS')
+  const words = error instanceof Error ? error.message : String(error)
+  note(isParsing ? say('cli-options-wrong', { words }) : words)
   // If `status` gets no answer, the outcome of the message is unknown.
   process.exitCode = exits[error instanceof UsageError ? error.outcome : isParsing ? 'usage' : 'unanswered']
 })

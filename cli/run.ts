@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { codeOf } from '../src/errors'
 import { parseJson } from '../src/lib/json'
 import { fieldsOf, toText } from '../src/lib/shape'
+import { say, spoken } from './texts'
 
 /** Where the signs of a job go: the address that they are appended to, and the headers. */
 export interface Listener {
@@ -32,8 +33,8 @@ export async function runJob(listener: Listener | undefined, command: readonly s
   const [file = '', ...args] = command
   const run = randomUUID()
   const report = async (sign: string, tries: number, log?: Buffer): Promise<void> => {
-    const why = listener && await tell(listener, `/${sign}?rid=${run}`, tries, log)
-    if (why !== undefined) note(`the relay was not told ${sign === 'start' ? 'of the start' : `of the exit status ${sign}`}: ${why}`)
+    const reason = listener && await tell(listener, `/${sign}?rid=${run}`, tries, log)
+    if (reason !== undefined) note(sign === 'start' ? say('cli-start-not-told', { reason }) : say('cli-end-not-told', { status: sign, reason }))
   }
   const started = report('start', 1)
   const tail = new Tail()
@@ -53,7 +54,7 @@ function execute(file: string, args: readonly string[], tail: Tail, note: (line:
     pass(child.stdout, process.stdout, tail)
     pass(child.stderr, process.stderr, tail)
     child.once('error', error => {
-      const line = `cannot run ${file} (${codeOf(error)})`
+      const line = say('cli-cannot-run', { command: file, code: codeOf(error) })
       note(line)
       tail.add(Buffer.from(line))
       resolve(codeOf(error) === 'ENOENT' ? 127 : 126)
@@ -91,7 +92,8 @@ async function tell({ url, headers }: Listener, path: string, tries: number, bod
     if (count > 1) await delay(pause * (count - 1))
     try {
       const answer = await fetch(url + path, {
-        method: 'POST', headers: { ...headers, 'content-type': 'text/plain' }, signal: AbortSignal.timeout(timeout), ...body && { body: new Uint8Array(body) },
+        method: 'POST', headers: { ...headers, 'accept-language': spoken(), 'content-type': 'text/plain' },
+        signal: AbortSignal.timeout(timeout), ...body && { body: new Uint8Array(body) },
       })
       const text = await answer.text()
       if (answer.ok) return
@@ -99,7 +101,7 @@ async function tell({ url, headers }: Listener, path: string, tries: number, bod
       if (answer.status < 500 && answer.status !== 429 && answer.status !== 408) return why
     } catch (error) {
       const { cause } = error instanceof Error ? error : {}
-      why = cause instanceof Error ? cause.message || codeOf(cause) : `no answer within ${timeout / 1000} seconds`
+      why = cause instanceof Error ? cause.message || codeOf(cause) : say('cli-no-answer', { seconds: timeout / 1000 })
     }
   }
   return why

@@ -10,7 +10,8 @@ export type Value = string | number | Text | readonly (string | Text)[]
 type Places<S extends string> = S extends `${string}{${infer Name}}${infer Rest}` ? Name | Places<Rest> : never
 
 /** The values that a text needs; none if it has no places. */
-type ValuesOf<I extends TextId> = Places<typeof table[I][0]> extends never ? [] : [Readonly<Record<Places<typeof table[I][0]>, Value>>]
+export type ValuesOf<I extends TextId>
+  = Places<typeof table[I][0]> extends never ? [] : [Readonly<Record<Places<typeof table[I][0]>, Value>>]
 
 /** A text of the table with its values, foreign words, or clauses with colons between them. */
 export class Text {

@@ -11,10 +11,10 @@ import { message } from './message'
 import { notices } from './notices'
 import { platform } from './platform'
 
-/** The texts by their IDs, in English and Chinese. */
-export const table = {
+/** The texts by their IDs, in English and Chinese. Bundles that do not read it leave it out, as the call is pure. */
+export const table = /* @__PURE__ */ (() => ({
   ...errors, ...causes, ...core, ...platform, ...message, ...http, ...hooks, ...access, ...notices, ...cli,
-} as const satisfies Record<string, readonly [english: string, chinese: string]>
+} as const satisfies Record<string, readonly [english: string, chinese: string]>))()
 
 /** The ID of a text. */
 export type TextId = keyof typeof table

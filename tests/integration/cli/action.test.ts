@@ -27,7 +27,7 @@ describe('the GitHub Action', { timeout: 60_000 }, () => {
     const ended = await run(committed, [], {
       ...Object.fromEntries(Object.entries(known).map(([name, { default: text = '' }]) => [`INPUT_${name.toUpperCase()}`, text])),
       ...Object.fromEntries(Object.entries(given).map(([name, text]) => [`INPUT_${name.toUpperCase()}`, text])),
-      GITHUB_OUTPUT: output, GITHUB_SERVER_URL: 'https://github.com', GITHUB_REPOSITORY: 'team/app', GITHUB_WORKFLOW: 'build', GITHUB_JOB: 'test',
+      GITHUB_OUTPUT: output, LANG: 'zh_CN.UTF-8', GITHUB_SERVER_URL: 'https://github.com', GITHUB_REPOSITORY: 'team/app', GITHUB_WORKFLOW: 'build', GITHUB_JOB: 'test',
       GITHUB_REF_NAME: '7/merge', GITHUB_HEAD_REF: 'fix', GITHUB_ACTOR: 'alice', GITHUB_RUN_ID: '42', GITHUB_RUN_ATTEMPT: '2',
     })
     const written = await readFile(output, 'utf8')
@@ -101,6 +101,7 @@ describe('the GitHub Action', { timeout: 60_000 }, () => {
       assert.deepEqual([code, outputs.outcome], [64, 'usage'])
       assert.match(stdout, /^::error::.+$/m)
     }
-    assert.equal((await step({ text: 'x', key: 'wrong' })).code, 77)
+    const denied = await step({ text: 'x', key: 'wrong' })
+    assert.deepEqual([denied.code, denied.stdout.includes('::error::denied: the API key is wrong')], [77, true], denied.stdout)
   })
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
-import { createServer as createHttpServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createHttpServer, request, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
@@ -18,7 +18,7 @@ import { bundled, run, type Ended } from './support'
 
 type Respond = (status: number, headers: Record<string, string>, msg: string, data?: object) => void
 
-describe('the command line', { timeout: 120_000 }, () => {
+describe('the command line', { timeout: 180_000 }, () => {
   const keys = [{ name: 'narrow', key: 'the-secret-of-narrow', targets: ['group:1'] }]
   let file: string
   const folder = temporaryFolder()
@@ -389,18 +389,49 @@ describe('the command line', { timeout: 120_000 }, () => {
     assert.equal((await cli(['take', id], { RELAY_KEY: 'the-secret-of-narrow' })).code, 77)
   })
 
-  test('tells its version and its help', () => {
-    assert.match(spawnSync(process.execPath, [file, '--version'], { encoding: 'utf8' }).stdout, /^\d+\.\d+\.\d+\n$/)
-    assert.match(spawnSync(process.execPath, [file, 'send', '--help'], { encoding: 'utf8' }).stdout, /^Usage:/)
+  test('tells its version and its help', async () => {
+    assert.match((await cli(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
+    assert.match((await cli(['send', '--help'])).stdout, /^Usage:/)
+  })
+
+  test('speaks Chinese in a Chinese locale, and so does the relay', async () => {
+    const chinese = { LANG: 'zh_CN.UTF-8' }
+    relay.simulator.fault({ fault: { kind: 'refuse' } })
+    const refused = await cli(['send', 'group:5', 'no'], chinese)
+    assert.deepEqual([refused.code, refused.stdout], [1, `refused ${String((await relay.list())[0]?.id)}\n`])
+    assert.match(refused.stderr, /^relay: 被拒绝：平台拒绝了这条消息/)
+    let asked: unknown
+    const url = await answering((respond, _path, _response, headers) => {
+      asked = headers['accept-language']
+      respond(503, { 'relay-outcome': 'unsent' }, '没有机器人在线')
+    })
+    const unsent = await cli(['send', 'ops', 'x', '--retry', '0', '--key', 'mine'], { ...chinese, RELAY_URL: url })
+    assert.deepEqual([unsent.stderr, asked], ['relay: 未发出：没有机器人在线；请稍后用 --key mine 重发，不会重复\n', 'zh-CN'])
+    for (const [args, told] of [
+      [['snd'], /^relay: 没有 "snd" 这个命令：是不是 relay send？/], [['ops'], /可用的命令有 send、status、/],
+      [['incidents', '--by', 'me'], /--by 只能用于 take、/],
+      [['--nonsense'], /^relay: 选项有误（Unknown option '--nonsense'.*）：/], [['send', 'ops', '-f', '/none'], /^relay: 无法读取 \/none（ENOENT）\n$/],
+    ] as const) {
+      const { code, stderr } = await cli(args, chinese)
+      assert.deepEqual([code, told.test(stderr)], [64, true], stderr)
+    }
+    const [help, inChinese] = [await cli(['--help']), await cli(['--help'], chinese)]
+    const named = (text: string): string[] => [...text.matchAll(/--[a-z-]+|^ {2}relay [a-z|]+/gm)].map(String)
+    assert.deepEqual(named(inChinese.stdout), named(help.stdout))
+    for (const [env, start] of [
+      [{ LC_ALL: 'C', ...chinese }, 'Usage'], [{ LC_ALL: '', LC_MESSAGES: 'zh_TW', LANG: 'en_US' }, '用法'], [{ LC_MESSAGES: 'en_US', ...chinese }, 'Usage'],
+    ] as const) assert.equal((await cli(['-h'], env)).stdout.slice(0, start.length), start)
   })
 
   /** A server that answers each request like this. */
-  async function answering(answer: (respond: Respond, path: string, response: ServerResponse) => void): Promise<string> {
+  async function answering(
+    answer: (respond: Respond, path: string, response: ServerResponse, headers: IncomingHttpHeaders) => void,
+  ): Promise<string> {
     const server = createHttpServer((request, response) => {
       const respond: Respond = (status, headers, msg, data) => {
         response.writeHead(status, headers).end(JSON.stringify({ code: status < 400 ? 0 : status, msg, data: data ?? null }))
       }
-      request.resume().once('end', () => answer(respond, request.url ?? '', response))
+      request.resume().once('end', () => answer(respond, request.url ?? '', response, request.headers))
     })
     after(() => server.close())
     return `http://127.0.0.1:${await listen(server)}`

@@ -88,6 +88,12 @@ describe('relay run', { timeout: 120_000 }, () => {
     }
   })
 
+  test('says in a Chinese locale what was not reported', async () => {
+    const { stderr } = await job(['--', 'no-such-command'], { RELAY_KEY: 'wrong', LANG: 'zh_CN.UTF-8' })
+    assert.match(stderr, /^relay: 无法运行 no-such-command（ENOENT）$/m)
+    assert.match(stderr, /^relay: 没能上报退出码 127：401 没有 API 密钥或密钥不正确/m)
+  })
+
   test('tells the command by a broken pipe that nobody reads its output any more', async () => {
     const child = spawn('sh', ['-c', `"${process.execPath}" "${file}" run --ping "${ping}" -- yes | head -n 1`])
     await once(child, 'close')
