@@ -80,12 +80,12 @@ export function apply(ctx: Context, config: Config): void {
   const apiKey = provideKey(unwrap(ctx.root), settings.apiKey, dataDir, logger)
   if (apiKey === undefined) return
   const store = (): Store => relay.store
-  const roster = new Roster({ people: settings.people, rotas: settings.rotas, store, logger, usersOf: word => names.thatCall(word) })
+  const roster = new Roster({ people: settings.people, rotas: settings.rotas, store, logger: log, usersOf: word => names.thatCall(word) })
   const isCalled = (word: string): boolean => roster.has(word)
   const { names: fixedNames, warnings: nameWarnings } = parseNames(settings.targets, word => roster.isFixed(word))
   warn('people', roster.warnings)
   warn('targets', nameWarnings)
-  const names = new MadeTargets({ fixed: fixedNames, store, logger, usersOf: name => beats.thatTell(name) }, isCalled)
+  const names = new MadeTargets({ fixed: fixedNames, store, logger: log, usersOf: name => beats.thatTell(name) }, isCalled)
 
   // Read once, because access through the context is slow.
   const { server } = ctx
@@ -115,7 +115,7 @@ export function apply(ctx: Context, config: Config): void {
   const bots = (): BotState[] => port.describe(relay.restricted())
   stop.signal.addEventListener('abort', () => relay.end())
   const { access, fixedKeys, madeKeys, save } = startAccess(ctx, {
-    apiKey, keys: settings.keys, targets: names, usages, store, dataDir, logger, warn,
+    apiKey, keys: settings.keys, targets: names, usages, store, dataDir, logger: log, warn,
   })
   const payloads = new LastPayloads(store, settings.recordContent !== 'none')
   ctx.setInterval(() => payloads.tidy(), 1_000)

@@ -1,6 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { RelayError } from '../errors'
 import { sha256 } from '../lib/crypto'
+import { say, type Text } from '../texts/text'
 import { Caller } from './caller'
 import type { Key } from './keys'
 import { allScopes } from './scopes'
@@ -8,8 +9,6 @@ import type { Counts, Usages } from './usage'
 
 /** The number of comparisons is a multiple of this, so that it does not reveal the number of keys. */
 const slots = 32
-
-const noSuchSecret = 'wrong signature: the secret matches no key; give the sender the secret of a key that is allowed hooks'
 
 /** Holds the keys, and identifies callers by them. */
 export class Access {
@@ -80,7 +79,7 @@ export class Access {
    *   store, while the made keys cannot be read
    */
   identify(candidates: readonly Buffer[], address: string | undefined, now = Date.now()): Caller {
-    let reason = candidates.length > 0 ? 'wrong API key' : 'no API key'
+    let reason = say(candidates.length > 0 ? 'wrong-key' : 'no-key')
     for (const candidate of candidates) {
       const key = this.find(candidate)
       if (!key) continue
@@ -117,19 +116,19 @@ export class Access {
     this.refresh()
     const signers = this.keys.filter(({ caller }) => caller.may('hooks'))
     const [key] = signers.filter(({ secrets }) => secrets.filter(secret => matches(secret)).length > 0)
-    const reason = key ? whyRefused(key, address, now) : 'wrong signature'
-    if (!key || reason !== undefined) throw this.refuse(true, reason, noSuchSecret)
+    const reason = key ? whyRefused(key, address, now) : say('wrong-signature')
+    if (!key || reason !== undefined) throw this.refuse(true, reason, say('no-such-secret'))
     return key.caller
   }
 
   /**
    * Makes the failure. While the made keys cannot be read, a given key is not called wrong, because many callers would give up.
    *
-   * @param message the text; by default that of the code
+   * @param said the text; by default that of the code
    */
-  private refuse(isGiven: boolean, reason: string | undefined, message?: string): RelayError {
+  private refuse(isGiven: boolean, reason: Text | undefined, said?: Text): RelayError {
     if (isGiven && this.made instanceof Error) return RelayError.from(this.made)
-    return new RelayError('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' }, logText: reason })
+    return new RelayError('unauthorized', said, { headers: { 'www-authenticate': 'Bearer' }, ...reason && { logText: reason } })
   }
 
   private fullKey(name: string | null, text: string, secrets: readonly string[]): Key {
@@ -139,7 +138,7 @@ export class Access {
 }
 
 /** The reason why a known key is refused, for the log; `undefined` if it is accepted. */
-function whyRefused({ expires, isFrom, caller: { name } }: Key, address: string | undefined, now: number): string | undefined {
-  if (expires <= now) return `the key ${JSON.stringify(name)} has expired`
-  if (isFrom && (address === undefined || !isFrom(address))) return `the key ${JSON.stringify(name)} may not be used from there`
+function whyRefused({ expires, isFrom, caller: { name } }: Key, address: string | undefined, now: number): Text | undefined {
+  if (expires <= now) return say('key-has-expired', { name: JSON.stringify(name) })
+  if (isFrom && (address === undefined || !isFrom(address))) return say('key-not-from-there', { name: JSON.stringify(name) })
 }

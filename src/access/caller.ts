@@ -1,6 +1,7 @@
 import { RelayError } from '../errors'
 import { minute } from '../lib/time'
 import type { Address, ParsedItem, Target } from '../message/model'
+import { say, words, type Text } from '../texts/text'
 import type { Scope } from './scopes'
 import { fits, type TargetPattern } from './target-pattern'
 import { Usage } from './usage'
@@ -29,6 +30,12 @@ export class Rate {
   owe(count: number, now = performance.now()): void {
     this.full = Math.max(this.full, now) + count / this.perMinute * minute
   }
+}
+
+/** Names with "or" or "and" before the last. */
+export function joined(id: 'one-or-other' | 'one-and-other', names: readonly string[]): Text {
+  const last = names.at(-1) ?? ''
+  return names.length > 1 ? say(id, { others: names.slice(0, -1), last }) : words(last)
 }
 
 /** The rights of a key. */
@@ -85,8 +92,9 @@ export class Caller {
    */
   demand(allowed: readonly [Scope, ...Scope[]]): void {
     for (const scope of allowed) if (this.rights.allow.has(scope)) return
-    const missing = allowed.join(', ').replace(/, ([^,]+)$/, ' or $1')
-    throw new RelayError('forbidden', `this key may not do this: it lacks the permission ${missing}${this.sources && `, and can only send through ${this.sources}`}`)
+    const missing = joined('one-or-other', allowed)
+    const { sources } = this
+    throw new RelayError('forbidden', sources ? say('lacks-permission-and-limited', { missing, sources }) : say('lacks-permission', { missing }))
   }
 
   /**
@@ -97,7 +105,7 @@ export class Caller {
    * @throws RelayError `forbidden`
    */
   demandTarget(target: Target, platform: string | undefined, asked: string): void {
-    if (!this.maySendTo(target, platform, asked)) throw new RelayError('forbidden', `this key may not send to ${asked}`)
+    if (!this.maySendTo(target, platform, asked)) throw new RelayError('forbidden', say('may-not-send-to', { target: asked }))
   }
 
   /**
@@ -107,14 +115,14 @@ export class Caller {
    * @throws RelayError `forbidden`
    */
   demandSource(source: string): void {
-    if (this.rights.sources?.includes(source) === false) {
-      throw new RelayError('forbidden', `this key may not do this: it can only send through ${this.sources}`)
-    }
+    const { sources } = this
+    if (sources && this.rights.sources?.includes(source) === false) throw new RelayError('forbidden', say('limited-to-sources', { sources }))
   }
 
-  /** The paths of the sources that the caller is limited to; empty if there is no limit. */
-  private get sources(): string {
-    return this.rights.sources?.map(name => `/hooks/${name}`).join(', ').replace(/, ([^,]+)$/, ' and $1') ?? ''
+  /** The paths of the sources that the caller is limited to; absent if there is no limit. */
+  private get sources(): Text | undefined {
+    const { sources } = this.rights
+    return sources && joined('one-and-other', sources.map(name => `/hooks/${name}`))
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { Context } from 'koishi'
 import type { Warn } from '../lib/log'
 import { day } from '../lib/time'
+import { say, type Text } from '../texts/text'
 
 /** How long before its expiry the log warns about a key, in milliseconds. */
 const notice = 7 * day
@@ -34,10 +35,9 @@ export function announceExpiry(ctx: Pick<Context, 'setTimeout' | 'setInterval'>,
 }
 
 /** @param now in milliseconds since the epoch */
-export function describeExpiry(keys: readonly Expiring[], now: number): string[] {
+export function describeExpiry(keys: readonly Expiring[], now: number): Text[] {
   return keys.flatMap(({ name, expires = Infinity }) => {
     if (expires - now >= notice) return []
-    const verb = expires > now ? 'expires' : 'expired'
-    return `the key ${JSON.stringify(name)} ${verb} at ${new Date(expires).toISOString()}: give its callers a new key`
+    return say(expires > now ? 'key-expires-at' : 'key-expired-at', { name: JSON.stringify(name), time: new Date(expires).toISOString() })
   })
 }

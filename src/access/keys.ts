@@ -6,8 +6,9 @@ import { isObject } from '../lib/shape'
 import { isSet, readList, readValue, refuseFields } from '../lib/words'
 import { reachOf, toName } from '../message/target'
 import type { TargetNames } from '../message/model'
+import { clauses, say, type Text } from '../texts/text'
 import { parseRanges } from './origin'
-import { Caller, Rate, type Rights } from './caller'
+import { Caller, joined, Rate, type Rights } from './caller'
 import { parseExpiry } from './expiry'
 import { defaultScopes, defaultSourceScopes, scopes, sourceScopes, type Scope } from './scopes'
 import { parsePatterns, toPattern } from './target-pattern'
@@ -69,19 +70,20 @@ const fieldNames = ['name', 'key', 'secret', 'targets', 'sources', 'allow', 'exp
  */
 export function parseKeys(
   raw: readonly unknown[], apiKey: string, names: TargetNames, usages: Usages,
-): { keys: Key[], warnings: string[] } {
+): { keys: Key[], warnings: Text[] } {
   const known = new Set([sha256(apiKey).toString('hex')])
   const keys: Key[] = []
-  const warnings: string[] = []
+  const warnings: Text[] = []
   for (const [index, value] of raw.entries()) {
     const name = isObject(value) ? parseName(value.name) : undefined
-    const label = `keys: entry ${index + 1}${name === undefined ? '' : ` (${JSON.stringify(name)})`}`
+    const number = index + 1
+    const label = name === undefined ? say('key-entry', { number }) : say('key-entry-of', { number, name: JSON.stringify(name) })
     try {
       const { key, flaw } = parseEntry(value, known, { names, usages })
       keys.push(key)
-      if (flaw !== undefined) warnings.push(`${label}: ${flaw}`)
+      if (flaw !== undefined) warnings.push(clauses(label, flaw))
     } catch (error) {
-      warnings.push(`${label} is refused: ${RelayError.from(error).message}`)
+      warnings.push(say('entry-refused', { label, reason: RelayError.from(error).said }))
     }
   }
   return { keys, warnings }
@@ -104,27 +106,27 @@ interface EntryOptions {
  */
 export function parseEntry(
   value: unknown, known: Set<string>, { names, usages, acceptsAnyName = false }: EntryOptions,
-): { key: Key, flaw: string | undefined } {
-  demand(isObject(value), 'it is no object')
+): { key: Key, flaw: Text | undefined } {
+  demand(isObject(value), say('entry-no-object'))
   refuseFields('keys', Object.keys(value).filter(field => !fieldNames.some(each => each === field) && isSet(value[field])))
   const name = readValue('name', value.name, parseName, `one line of text, of at most ${longestName} bytes`)
-  demand(name !== undefined, 'name is required')
-  demand(name !== consoleName, `${JSON.stringify(consoleName)} is the name of the page in the console`)
-  demand(!name.startsWith(pluginPrefix), `names that begin with ${JSON.stringify(pluginPrefix)} are those of plugins`)
+  demand(name !== undefined, say('name-required'))
+  demand(name !== consoleName, say('name-of-console', { name: JSON.stringify(consoleName) }))
+  demand(!name.startsWith(pluginPrefix), say('names-of-plugins', { prefix: JSON.stringify(pluginPrefix) }))
   const expires = readValue('expires', value.expires, parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
   const isFrom = readValue('from', value.from, list => readNonEmpty(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
   const targets = readValue('targets', value.targets, list => parseTargets(list, names, acceptsAnyName), 'a list of targets such as group:1 or group:*, or of names for targets')
   const chosen = readValue('allow', value.allow, parseScopes, `a list of some of ${scopes.join(', ')}`)
   const sources = readValue('sources', value.sources, parseSources, 'a list of sources of /hooks, such as github or alertmanager')
   demand(!sources || !chosen || (chosen.includes('hooks') && chosen.every(scope => sourceScopes.includes(scope))),
-    `with sources, allow must have hooks, and may have ${sourceScopes.slice(1).join(' and ')} besides: the others are about other paths`)
+    say('allow-with-sources', { others: joined('one-and-other', sourceScopes.slice(1)) }))
   const rate = readValue('rate', value.rate, parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
   const key = readValue('key', value.key, parseKey, `text of at least ${leastLength} characters, or sha256: and 64 hexadecimal digits`)
   const secret = readValue('secret', value.secret, parseSecret, `text of at least ${leastLength} characters`)
-  demand(key !== undefined || secret !== undefined, 'it has no key')
+  demand(key !== undefined || secret !== undefined, say('entry-without-key'))
   const given = [key, secret].flatMap(each => each ?? [])
   const digests = given.map(({ digest }) => digest.toString('hex'))
-  demand(!digests.some(digest => known.has(digest)) && digests[0] !== digests[1], 'its key or secret equals another one')
+  demand(!digests.some(digest => known.has(digest)) && digests[0] !== digests[1], say('equals-another'))
   for (const digest of digests) known.add(digest)
   const allow = new Set(chosen ?? (sources ? defaultSourceScopes : defaultScopes))
   // Only hooks have signatures: without that scope, a secret would have no use.
@@ -146,8 +148,8 @@ export function parseEntry(
       },
     },
     flaw: allow.has('hooks')
-      ? secrets.length > 0 ? undefined : 'with a digest no signature can be checked, so that on /hooks it counts in a header or URL only'
-      : secret && 'its secret checks nothing, for the key is not allowed hooks',
+      ? secrets.length > 0 ? undefined : say('digest-without-signature')
+      : secret && say('secret-checks-nothing'),
   }
 }
 

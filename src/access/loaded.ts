@@ -1,9 +1,9 @@
-import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
 import { parseJson } from '../lib/json'
-import { quoted } from '../lib/log'
+import { quoted, type Log } from '../lib/log'
 import { isString, objectOf } from '../lib/shape'
 import type { Store } from '../relay/store/store'
+import { say } from '../texts/text'
 
 const isRow = objectOf({ name: isString, entry: isString })
 
@@ -20,7 +20,7 @@ export class Loaded<T> {
    */
   constructor(
     private readonly store: () => Store, private readonly table: MadeTable | 'keys' | 'swaps',
-    private readonly parse: (name: string, entry: unknown) => T, private readonly logger: Pick<Logger, 'warn'>,
+    private readonly parse: (name: string, entry: unknown) => T, private readonly logger: Pick<Log, 'warn'>,
   ) {}
 
   /** @throws RelayError `store-down` */
@@ -64,8 +64,7 @@ export class Loaded<T> {
       try {
         entries.set(name, this.parse(name, parseJson(entry)))
       } catch (error) {
-        const { message } = RelayError.from(error)
-        this.logger.warn('%s', `${this.table}: ${quoted(name)}, made while the relay ran, cannot be read and does not count: ${message}; make it anew`)
+        this.logger.warn(say('made-unreadable', { table: this.table, name: quoted(name), reason: RelayError.from(error).said }))
       }
     }
     return entries

@@ -1,11 +1,12 @@
-import type { Logger } from 'koishi'
 import { randomBytes } from 'node:crypto'
 import { demand, RelayError } from '../errors'
 import { equalsSecret, sha256 } from '../lib/crypto'
+import type { Log } from '../lib/log'
 import { fieldsOf, type JsonObject } from '../lib/shape'
 import { isSet } from '../lib/words'
 import type { TargetNames } from '../message/model'
 import type { Store } from '../relay/store/store'
+import { say } from '../texts/text'
 import { parseExpiry } from './expiry'
 import { parseEntry, type Key, type KeyView } from './keys'
 import { Loaded } from './loaded'
@@ -50,7 +51,7 @@ export interface MadeKeysOptions {
   /** The names of targets. */
   names: TargetNames
   usages: Usages
-  logger: Pick<Logger, 'warn'>
+  logger: Pick<Log, 'warn'>
 }
 
 /** The keys that are made while the relay runs. Only the digest of a key is stored. */
@@ -89,22 +90,22 @@ export class MadeKeys {
    * @throws RelayError `bad-request`, which names the field; `conflict`, `store-down`, `storage-full`
    */
   async create({ signs = false, name: givenName, ...fields }: JsonObject): Promise<Secrets & { name: string }> {
-    demand(!('key' in fields), 'key must be left out: the relay makes it')
-    demand(typeof signs === 'boolean', 'signs must be true or false')
-    demand(!signs || !('secret' in fields), 'give signs or secret, only one of them')
+    demand(!('key' in fields), say('key-left-out'))
+    demand(typeof signs === 'boolean', say('signs-flag'))
+    demand(!signs || !('secret' in fields), say('signs-or-secret'))
     const secrets: Secrets = { key: newSecret(), ...signs && { secret: newSecret() } }
     const entry = {
       ...fields, ...signs && { allow: fields.allow ?? ['hooks'], secret: secrets.secret }, key: digestOf(secrets.key),
     }
     const { view, caller, expires } = parseEntry({ ...entry, name: givenName }, new Set(), { names: this.options.names }).key
-    demand(expires > Date.now(), 'expires is over: the key would never work')
+    demand(expires > Date.now(), say('expires-is-over'))
     const name = view?.name ?? ''
-    demand(namePattern.test(name), 'name must be without blanks, slashes, colons and commas')
-    demand(!(signs || isSet(fields.secret)) || caller.may('hooks'), 'a secret for signatures needs hooks in allow: signatures count there only')
+    demand(namePattern.test(name), say('key-name-rule'))
+    demand(!(signs || isSet(fields.secret)) || caller.may('hooks'), say('secret-needs-hooks'))
     const entries = this.made.get()
-    if (this.fixedNames.has(name) || entries.has(name)) throw new RelayError('conflict', 'there is a key of this name already')
-    if (typeof fields.secret === 'string' && this.isUsed(fields.secret.trim())) throw new RelayError('conflict', 'another key has this secret: give one that is used for nothing else')
-    if (entries.size >= maxKeys) throw new RelayError('conflict', `there are ${maxKeys} keys already: remove one first`)
+    if (this.fixedNames.has(name) || entries.has(name)) throw new RelayError('conflict', say('key-exists'))
+    if (typeof fields.secret === 'string' && this.isUsed(fields.secret.trim())) throw new RelayError('conflict', say('secret-exists'))
+    if (entries.size >= maxKeys) throw new RelayError('conflict', say('too-many-keys', { most: maxKeys }))
     await this.write(name, { ...entry, created_at: new Date().toISOString() })
     return { ...secrets, name }
   }
@@ -116,10 +117,10 @@ export class MadeKeys {
    * @throws RelayError `bad-request`, `not-found`, `conflict`, `store-down`, `storage-full`
    */
   async rotate(name: string, grace: unknown = 0): Promise<Secrets> {
-    demand(typeof grace === 'number' && grace >= 0 && grace <= maxGrace, `grace must be a number of seconds from 0 to ${maxGrace}`)
+    demand(typeof grace === 'number' && grace >= 0 && grace <= maxGrace, say('grace-rule', { most: maxGrace }))
     const before = this.find(name)
     const { fields, view: { expires = Infinity } } = before
-    if (expires <= Date.now()) throw new RelayError('conflict', 'this key has expired, and a new one would have, too: remove it, and make another')
+    if (expires <= Date.now()) throw new RelayError('conflict', say('expired-on-rotation'))
     const secrets: Secrets = { key: newSecret(), ...isSet(fields.secret) && { secret: newSecret() } }
     const { key, secret } = fields
     const previous = grace > 0 ? { key, secret, until: new Date(Date.now() + grace * 1000).toISOString() } : undefined
@@ -140,8 +141,8 @@ export class MadeKeys {
   private find(name: string): Entry {
     const found = this.made.get().get(name)
     if (found) return found
-    if (this.fixedNames.has(name)) throw new RelayError('conflict', 'this key is in the settings of the relay: change it there')
-    throw new RelayError('not-found', 'no such key')
+    if (this.fixedNames.has(name)) throw new RelayError('conflict', say('key-is-fixed'))
+    throw new RelayError('not-found', say('no-such-key'))
   }
 
   /** Writes an entry. Callers whose key it no longer has may do nothing more, also in requests in flight. */
@@ -163,7 +164,7 @@ export class MadeKeys {
     const { previous, created_at: createdAt, ...entry } = fields
     const { names, usages } = this.options
     const { view, ...fresh } = parseEntry({ ...entry, name }, new Set(), { names, usages, acceptsAnyName: true }).key
-    demand(view !== undefined && typeof createdAt === 'string', 'it has no created_at')
+    demand(view !== undefined && typeof createdAt === 'string', say('no-created-at'))
     const made = { fields, view: { ...view, createdAt } }
     // The settings may have a key of the same name, or the same key under another name.
     if (this.fixedNames.has(name) || digestsOf(entry).some(digest => this.fixedDigests.has(digest))) return { ...made, keys: [] }

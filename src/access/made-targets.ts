@@ -3,6 +3,7 @@ import { isObject } from '../lib/shape'
 import { maxTargets, reachOf, skippedWays, toName, writeAddress } from '../message/target'
 import type { Named, TargetNames, Ways } from '../message/model'
 import { callsOf, parseNamed } from '../message/names'
+import { say, type Text } from '../texts/text'
 import { Made, type Listed, type MadeOptions } from './made'
 
 /** The names of targets: those of the settings, and those that are made while the relay runs. */
@@ -19,7 +20,7 @@ export class MadeTargets extends Made<Named> implements TargetNames {
       // Without the name itself, which must not be one of its own ways.
       const named = parseNamed(name, value, { names: { get: other => other === name ? undefined : this.get(other) }, isCalled })
       const reach = new Set(reachOf(name, named, this).map(writeAddress))
-      demand(reach.size <= maxTargets, `more than ${maxTargets} targets: a request may not have so many, so make several names`)
+      demand(reach.size <= maxTargets, say('too-many-targets-of-name', { most: maxTargets }))
       return named
     }, usersOf: name => [
       ...this.usersBy(({ ack }) => ack?.escalate.some(({ to }) => to === name) === true), ...options.usersOf?.(name) ?? [],
@@ -40,12 +41,12 @@ export class MadeTargets extends Made<Named> implements TargetNames {
   }
 
   /** The names that call somebody, for errors. */
-  thatCall(word: string): string[] {
+  thatCall(word: string): Text[] {
     return this.usersBy(named => callsOf(named).includes(word))
   }
 
-  private usersBy(uses: (named: Named) => boolean): string[] {
-    return this.inForce().filter(({ entry }) => uses(entry)).map(({ name }) => `the name ${JSON.stringify(name)}`)
+  private usersBy(uses: (named: Named) => boolean): Text[] {
+    return this.inForce().filter(({ entry }) => uses(entry)).map(({ name }) => say('the-name', { name: JSON.stringify(name) }))
   }
 
   /** Warns about names with a way that was removed, or no longer leads to a single chat. Such ways may be there from the start. */
@@ -54,10 +55,10 @@ export class MadeTargets extends Made<Named> implements TargetNames {
     if (made === this.checked) return
     this.checked = made
     const found = this.inForce().flatMap(({ name, entry }) => skippedWays(entry, this).map(way => (
-      `targets: ${JSON.stringify(name)} skips a way: ${JSON.stringify(way)} is gone, or leads to more than one chat`
+      say('skips-way', { name: JSON.stringify(name), way: JSON.stringify(way) })
     )))
-    for (const line of found) if (!this.warnings.has(line)) this.logger.warn('%s', line)
-    this.warnings = new Set(found)
+    for (const line of found) if (!this.warnings.has(String(line))) this.logger.warn(line)
+    this.warnings = new Set(found.map(String))
   }
 }
 
@@ -71,7 +72,7 @@ function withSecrets(value: unknown, before: Ways | undefined): unknown {
   return { ...value, first: Array.from<unknown, unknown>(value.first, way => {
     if (!isObject(way) || way.secret !== true) return way
     const known = before?.ways.find(each => 'url' in each && each.url === way.url && each.secret !== undefined)
-    if (!known || !('url' in known)) throw new RelayError('bad-request', 'first: secret is true for an address that has no secret yet: write the secret')
+    if (!known || !('url' in known)) throw new RelayError('bad-request', say('secret-true-without'))
     return { ...way, secret: known.secret }
   }) }
 }

@@ -1,7 +1,8 @@
-import type { Logger } from 'koishi'
 import { RelayError } from '../errors'
+import type { Log } from '../lib/log'
 import { toName } from '../message/target'
 import type { Store } from '../relay/store/store'
+import { say, type Text } from '../texts/text'
 import { Loaded, type MadeTable } from './loaded'
 
 /** An entry and its origin. */
@@ -13,13 +14,13 @@ export interface Listed<T> {
 
 export interface MadeOptions<T> {
   table: MadeTable
-  /** What an entry is, for errors: `name`, `person`. */
-  kind: string
+  /** What an entry is, for errors. */
+  kind: keyof typeof kinds
   /** The entries of the settings. */
   fixed: ReadonlyMap<string, T>
   /** Returns the present store. */
   store: () => Store
-  logger: Pick<Logger, 'warn'>
+  logger: Pick<Log, 'warn'>
   /**
    * Reads an entry.
    *
@@ -28,8 +29,10 @@ export interface MadeOptions<T> {
    */
   parse: (name: string, value: unknown, isNew: boolean) => T
   /** What uses an entry, such as `the rota "oncall"`: it cannot be removed then. */
-  usersOf?: (name: string) => readonly string[]
+  usersOf?: (name: string) => readonly (Text | string)[]
 }
+
+const kinds = { name: 'kind-name', person: 'kind-person', rota: 'kind-rota', beat: 'kind-beat' } as const
 
 /** The most entries. */
 const most = 1000
@@ -81,7 +84,7 @@ export class Made<T> {
     const entry = this.options.parse(name, value, true)
     this.demandFree(name)
     const isNew = !made.has(name)
-    if (isNew && made.size >= most) throw new RelayError('conflict', `there are ${most} ${this.options.table} already: remove one first`)
+    if (isNew && made.size >= most) throw new RelayError('conflict', say('too-many-made', { most, table: this.options.table }))
     await this.made.change(name, { json: value, entry })
     return { listed: { name, entry, source: 'made' }, isNew }
   }
@@ -92,16 +95,16 @@ export class Made<T> {
     const { kind, fixed, usersOf } = this.options
     if (!this.made.get().has(name)) {
       this.demandFree(name)
-      throw new RelayError('not-found', `no such ${kind}`)
+      throw new RelayError('not-found', say('no-such-kind', { kind: say(kinds[kind]) }))
     }
     const users = fixed.has(name) ? [] : usersOf?.(name) ?? []
-    if (users.length > 0) throw new RelayError('conflict', `this ${kind} is used by ${users.join(', ')}: change that first`)
+    if (users.length > 0) throw new RelayError('conflict', say('made-is-used', { kind: say(kinds[kind]), users }))
     await this.made.change(name, undefined)
   }
 
   private demandFree(name: string): void {
     const { kind, fixed } = this.options
-    if (fixed.has(name)) throw new RelayError('conflict', `this ${kind} is in the settings of the relay: change it there`)
+    if (fixed.has(name)) throw new RelayError('conflict', say('made-is-fixed', { kind: say(kinds[kind]) }))
   }
 
   /** The made entries; none while they cannot be read. */

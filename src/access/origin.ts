@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import { RelayError } from '../errors'
+import { say, type Text } from '../texts/text'
 
 /**
  * The keys in the headers of a request: `Authorization: Bearer` (RFC 6750), `X-API-Key`, or both. They are returned as bytes, because
@@ -16,12 +17,12 @@ export function credentialsOf(headers: IncomingHttpHeaders): Buffer[] {
  * What is wrong with the form of a key in the headers, for its caller; `undefined` if nothing is. It depends on the request alone, so that
  * it reveals nothing about the keys.
  */
-export function flawOfCredentials({ authorization = 'Bearer x', 'x-api-key': bare }: IncomingHttpHeaders): string | undefined {
-  if (/^Bearer\b/i.test(String(bare))) return 'X-API-Key takes the key alone, without "Bearer"'
-  if (/^Bearer$/i.test(authorization)) return 'after "Bearer" there is nothing: is the variable with the key empty?'
+export function flawOfCredentials({ authorization = 'Bearer x', 'x-api-key': bare }: IncomingHttpHeaders): Text | undefined {
+  if (/^Bearer\b/i.test(String(bare))) return say('flaw-bearer-in-key')
+  if (/^Bearer$/i.test(authorization)) return say('flaw-nothing-after-bearer')
   // Some doors take the password of Basic (RFC 7617).
-  if (!/^(?:Bearer|Basic) +/i.test(authorization)) return 'the header Authorization does not begin with "Bearer" and a blank'
-  if (/^Bearer +(?:["'<$]|Bearer\b)/i.test(authorization)) return 'after "Bearer" comes the key alone, without quotes, brackets or another "Bearer"'
+  if (!/^(?:Bearer|Basic) +/i.test(authorization)) return say('flaw-no-bearer')
+  if (/^Bearer +(?:["'<$]|Bearer\b)/i.test(authorization)) return say('flaw-quotes-after-bearer')
 }
 
 /**
@@ -33,7 +34,7 @@ export function flawOfCredentials({ authorization = 'Bearer x', 'x-api-key': bar
 export function queryCredentialsOf(query: URLSearchParams, name: string, code: 'unauthorized' | 'forbidden'): Buffer[] {
   const [given, ...others] = new Set(query.getAll(name).filter(Boolean))
   if (others.length > 0) {
-    throw new RelayError(code, `${name} stands in the address with different values: give it once`, {
+    throw new RelayError(code, say('key-given-twice', { name }), {
       ...code === 'unauthorized' && { headers: { 'www-authenticate': 'Bearer' } },
     })
   }

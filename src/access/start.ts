@@ -1,8 +1,9 @@
-import type { Context, Logger } from 'koishi'
+import type { Context } from 'koishi'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Warn } from '../lib/log'
+import type { Log, Warn } from '../lib/log'
 import type { Store } from '../relay/store/store'
+import { say, type Text } from '../texts/text'
 import { Access } from './access'
 import { announceExpiry } from './expiry'
 import { parseKeys, type KeyView } from './keys'
@@ -24,7 +25,7 @@ export interface AccessOptions {
   store: () => Store
   /** The data folder, absolute. */
   dataDir: string
-  logger: Pick<Logger, 'warn'>
+  logger: Pick<Log, 'warn'>
   warn: Warn
 }
 
@@ -57,8 +58,8 @@ export function startAccess(ctx: Context, { apiKey, keys: written, targets, usag
 }
 
 /** Earlier releases kept keys and targets that were made while the relay ran in files of their own. */
-function leftovers(dataDir: string): string[] {
+function leftovers(dataDir: string): Text[] {
   const found = ['keys.json', 'targets.json'].filter(name => existsSync(join(dataDir, name)))
-  if (found.length === 0) return []
-  return [`${found.join(' and ')} in the data folder: this release does not read ${found.length > 1 ? 'them' : 'it'}; make the keys and targets anew, on the page or with POST /keys and PUT /targets/<name>, then remove ${found.length > 1 ? 'these files' : 'the file'}`]
+  const [file = '', other] = found
+  return found.length === 0 ? [] : [other === undefined ? say('leftover', { file }) : say('leftovers', { file, other })]
 }

@@ -1,7 +1,7 @@
-import type { Logger } from 'koishi'
 import { Loaded } from '../access/loaded'
 import { Made, type MadeOptions } from '../access/made'
 import { demand, RelayError } from '../errors'
+import type { Log } from '../lib/log'
 import { isNumber, isObject, isString, listOf, objectOf, toText, withoutNull, type JsonObject } from '../lib/shape'
 import { everybody, nobody } from '../message/mentions'
 import { parseEntries } from '../message/names'
@@ -72,7 +72,7 @@ export interface RosterOptions extends Pick<MadeOptions<Person>, 'store' | 'user
   /** The settings of these names. */
   people: JsonObject
   rotas: JsonObject
-  logger: Pick<Logger, 'warn'>
+  logger: Pick<Log, 'warn'>
 }
 
 /** The people and rotas. */

@@ -48,8 +48,8 @@ export class Log {
   }
 
   /** @param stack further lines, such as those of `describeError` */
-  warn(text: Text | '%s', stack?: string): void {
-    this.logger.warn('%s', text === '%s' ? stack : this.line(text, stack))
+  warn(text: Text, stack?: string): void {
+    this.logger.warn('%s', this.line(text, stack))
   }
 
   error(text: Text): void {

@@ -69,8 +69,8 @@ describe('a list of keys', () => {
       const { keys, warnings } = parse({ name: 'before', key: 'the-secret-of-before' }, entry, { name: 'after', key: 'the-secret-of-after' })
       assert.deepEqual(keys.map(({ caller }) => caller.name), ['before', 'after'])
       assert.equal(warnings.length, 1)
-      assert.match(warnings[0] ?? '', /^keys: entry 2(?: \(".*"\))? is refused: /)
-      assert.match(warnings[0] ?? '', reason)
+      assert.match(String(warnings[0]), /^keys: entry 2(?: \(".*"\))? is refused: /)
+      assert.match(String(warnings[0]), reason)
       assert(!/MARKER|the-master-key|the-secret|[0-9a-f]{64}/.test(warnings.join()), warnings.join())
     })
   }
@@ -79,7 +79,7 @@ describe('a list of keys', () => {
     const { keys, warnings } = parse({ name: 'a', key: secret, rate: 0 }, { name: 'b', key: secret }, { name: 'c', key: secret })
     assert.deepEqual(keys.map(({ caller }) => caller.name), ['b'])
     assert.equal(warnings.length, 2)
-    assert.match(warnings[1] ?? '', /entry 3 \("c"\) is refused/)
+    assert.match(String(warnings[1]), /entry 3 \("c"\) is refused/)
   })
 
   test('never takes for a key what only checks signatures, which is allowed hooks', () => {
@@ -105,8 +105,8 @@ describe('a list of keys', () => {
       { name: 'both', key: 'the-key-of-another', secret: 'its-secret-of-16-or-more', allow: ['send'] }, { name: 'ci', key: `sha256:${sha256(secret)}`, allow: ['hooks'] },
     )
     assert.deepEqual(keys.map(({ caller }) => caller.may('hooks')), [false, true])
-    assert.equal(warnings[0], 'keys: entry 1 ("both"): its secret checks nothing, for the key is not allowed hooks')
-    assert.match(warnings[1] ?? '', /^keys: entry 2 \("ci"\): with a digest no signature can be checked/)
+    assert.equal(String(warnings[0]), 'keys: entry 1 ("both"): its secret checks nothing, for the key is not allowed hooks')
+    assert.match(String(warnings[1]), /^keys: entry 2 \("ci"\): with a digest no signature can be checked/)
   })
 })
 
@@ -139,10 +139,10 @@ describe('the end of a key', () => {
   test('is spoken of from a week before, at the start and once a day', () => {
     const now = Date.parse('2026-11-20T00:00:00Z')
     const keys = [-day, day, 6.9 * day, 7.1 * day, Infinity].map((time, index) => ({ expires: now + time, name: `key ${index}` }))
-    const [first = '', second = '', ...others] = describeExpiry(keys, now)
+    const [first, second, ...others] = describeExpiry(keys, now)
     assert.equal(others.length, 1)
-    assert.match(first, /^the key "key 0" expired at 2026-11-19T00:00:00\.000Z: /)
-    assert.match(second, /^the key "key 1" expires at 2026-11-21T00:00:00\.000Z: /)
+    assert.match(String(first), /^the key "key 0" expired at 2026-11-19T00:00:00\.000Z: /)
+    assert.match(String(second), /^the key "key 1" expires at 2026-11-21T00:00:00\.000Z: /)
 
     const lines: string[] = []
     const timers: [callback: () => void, interval: number][] = []

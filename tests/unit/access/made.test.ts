@@ -16,7 +16,7 @@ const fixedKey = 'the-key-of-the-settings'
 /** A plugin's keys and targets on a store that is opened later. */
 function start(stores = new Stores()) {
   const warnings: string[] = []
-  const logger = { warn: (_: string, line: string) => void warnings.push(line) }
+  const logger = { warn: (line: unknown) => void warnings.push(String(line)) }
   const usages = new Usages(stores.get)
   const names = new MadeTargets({ fixed: parseNames({ ops: 'group:1' }).names, store: stores.get, logger }, () => false)
   const { keys: fixed } = parseKeys([{ name: 'fixed', key: fixedKey }], apiKey, names, usages)

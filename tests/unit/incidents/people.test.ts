@@ -82,7 +82,7 @@ describe('people and rotas', () => {
     await stores.open()
     const roster = new Roster({
       people: { ...people, ...settings.people }, rotas: { ...rotas, ...settings.rotas }, store: stores.get,
-      usersOf: name => name === 'used' ? ['the name "ops"'] : [], logger: { warn: (_: string, line: string) => void warnings.push(line) },
+      usersOf: name => name === 'used' ? ['the name "ops"'] : [], logger: { warn: (line: unknown) => void warnings.push(String(line)) },
     })
     warnings.push(...roster.warnings)
     return { roster, warnings, stores }
