@@ -154,7 +154,8 @@ export function reportBots(ctx: Context, presence: Presence, logger: Log): void 
       const text = describe(bot, now.state === health.state ? now : health)
       const lines = (isTurn ? undefined : told.get(bot)) ?? new Set()
       if (!lines.has(String(text))) {
-        logger.info(!isTurn ? say('bot-changed', { bot: text })
+        logger.info(!isTurn
+          ? say('bot-changed', { bot: text })
           : say('bot-turned', { bot: text, seconds: Math.round((health.since - before.since) / 1000), state: say(stateTexts[before.state]) }))
       }
       told.set(bot, lines.add(String(text)))

@@ -106,7 +106,7 @@ test('a look-up throws when the connection closes, without waiting for the adapt
   simulator.fault({ action: 'get_group_msg_history', fault: { kind: 'close', when: 'before' } })
   const error: unknown = await message.history?.(50).catch((thrown: unknown) => thrown)
   assert(error instanceof SendError)
-  assert.deepEqual([error.outcome, error.wording], ['unanswered', 'the connection was lost'])
+  assert.deepEqual([error.outcome, String(error.wording)], ['unanswered', 'the connection was lost'])
   assert.notEqual(bot.status, Universal.Status.ONLINE)
   await assert.rejects(async () => message.history?.(50), { name: 'SendError', outcome: 'unsent' })
 })

@@ -43,7 +43,7 @@ async function watch({ app }: TestApp) {
   const known = port.find('onebot:10000')
   assert(known)
   const untilHealth = (state: string, cause?: string): Promise<void> =>
-    until(`the account is ${state}`, () => known.health.state === state && explain(known.health.cause, known.health.words) === cause)
+    until(`the account is ${state}`, () => known.health.state === state && explain(known.health.cause, known.health.words)?.toString() === cause)
   return { account: known, port, fork, untilHealth }
 }
 
@@ -139,7 +139,7 @@ describe('the login of an account', () => {
     beat()
     const before = simulator.calls.length
     await until('it is asked twice', () => simulator.calls.length >= before + 2)
-    assert.equal(explain(account.health.cause, account.health.words), kicked)
+    assert.equal(String(explain(account.health.cause, account.health.words)), kicked)
     tell({ post_type: 'notice', notice_type: 'bot_online', reason: 1 })
     await untilHealth('online')
     tell({ post_type: 'notice', notice_type: 'bot_offline', tag, message })
