@@ -31,6 +31,7 @@ import { httpOf } from './lib/endpoint'
 import { unwrap } from './lib/koishi'
 import { Log } from './lib/log'
 import { languageOf } from './texts/language'
+import { say } from './texts/text'
 import { fieldsOf } from './lib/shape'
 import { day } from './lib/time'
 import { parseNames } from './message/names'
@@ -134,7 +135,7 @@ export function apply(ctx: Context, config: Config): void {
   const hand: Hand = submission => incidents.submit(submission)
   const beats = startBeats(ctx, settings.beats, fixedNames, { store, submit: hand, names, language, logger: log, warn })
   const sender = new Sender(relay, hand, settings.path, isCalled)
-  const limits = { maxSize: settings.maxBodySize, advice: 'the setting maxBodySize allows no more; /upload and /send take larger files' }
+  const limits = { maxSize: settings.maxBodySize, advice: say('max-body-size') }
   void templates.check().then(warnings => warn('templates', warnings))
   const refusals = new Refusals()
   const readMetrics = (): ReturnType<Metrics['read']> => metrics.read({
@@ -177,7 +178,7 @@ export function apply(ctx: Context, config: Config): void {
     address: () => ({ url: (publicUrl() || server.selfUrl) + settings.path, isPublic: publicUrl() !== '' }),
   })
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
-  scheduleSweeps(ctx, uploads, logger)
+  scheduleSweeps(ctx, uploads, log)
   ctx.plugin(MessageRelay, { relay, hand, names, isCalled, sources, inFlight })
 
   /** Stops within five seconds: present work has four to end; the rest is then cut off, with half a second for its answers. */

@@ -143,7 +143,7 @@ function listenForCommands(ctx: Context, settings: CommandSettings, options: Com
   const ask = async (id: string, endpoint: Endpoint, body: CommandBody, event: string): Promise<Reply | undefined> => {
     const response = await post(id, endpoint, body, event)
     if (response && !('reply' in response || 'messages' in response)) {
-      throw new CallbackError(say('callback-neither', { found: foundInstead(response, replyFields) }))
+      throw new CallbackError(foundInstead(say('callback-neither'), response, replyFields))
     }
     const reply = response && parseReply(response)
     const [first] = reply?.items ?? []

@@ -5,6 +5,7 @@ import type { Access } from '../access/access'
 import { consoleName } from '../access/keys'
 import { scopes } from '../access/scopes'
 import { RelayError } from '../errors'
+import { say } from '../texts/text'
 import { forward, parsePageRequest, type PageAnswer } from './request'
 
 declare module '@koishijs/console' {
@@ -76,7 +77,7 @@ function describe({ server, prefix, publicUrl, about }: ConsoleOptions): About {
 /** Answers every failure in the envelope, because the console would send the stack of an exception to the page. */
 async function answer(value: unknown, base: string | undefined, key: string, stop: AbortSignal): Promise<PageAnswer> {
   try {
-    if (base === undefined) throw new RelayError('unsent', 'the server of the bot does not listen')
+    if (base === undefined) throw new RelayError('unsent', say('no-server'))
     return await forward(parsePageRequest(value), base, key, stop)
   } catch (error) {
     const { status, envelope } = RelayError.from(error)

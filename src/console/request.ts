@@ -2,6 +2,7 @@ import { request, type IncomingHttpHeaders, type IncomingMessage, type RequestOp
 import { buffer } from 'node:stream/consumers'
 import { RelayError } from '../errors'
 import { isObject, type JsonObject } from '../lib/shape'
+import { say } from '../texts/text'
 
 /** A request of the page. */
 export interface PageRequest {
@@ -41,13 +42,13 @@ const patience = 55_000
  * @throws RelayError `bad-request`
  */
 export function parsePageRequest(value: unknown): PageRequest {
-  if (!isObject(value)) throw malformed('the request')
+  if (!isObject(value)) throw malformed('request')
   const { path } = value
   const method = methods.find(each => each === value.method)
-  if (!method || typeof path !== 'string') throw malformed('method or path')
+  if (!method || typeof path !== 'string') throw malformed('method, path')
   const headers = readTexts(value.headers, 'headers')
   const foreign = Object.keys(headers).find(name => !headerPattern.test(name.toLowerCase()))
-  if (foreign !== undefined) throw malformed('a header')
+  if (foreign !== undefined) throw malformed('header')
   return { method, path, query: readTexts(value.query, 'query'), headers, body: readBody(value.body) }
 }
 
@@ -64,12 +65,12 @@ function readBody(value: unknown): Buffer | undefined {
   if (value === undefined || value === null) return
   if (typeof value === 'string') return Buffer.from(value)
   const { base64 }: JsonObject = isObject(value) ? value : {}
-  if (typeof base64 !== 'string') throw malformed('the body')
+  if (typeof base64 !== 'string') throw malformed('body')
   return Buffer.from(base64, 'base64')
 }
 
 function malformed(what: string): RelayError {
-  return new RelayError('bad-request', `${what} cannot be sent from the page`)
+  return new RelayError('bad-request', say('not-from-page', { what }))
 }
 
 /**
@@ -86,7 +87,7 @@ export async function forward(wanted: PageRequest, base: string, key: string, st
   const url = URL.canParse(base + path) ? new URL(base + path) : undefined
   // Checks the path after `.` and `..` are resolved.
   if (url?.origin !== root.origin || !url.pathname.startsWith(prefix) || !pathPattern.test(url.pathname.slice(prefix.length))) {
-    throw new RelayError('not-found', 'this path is not one of the page')
+    throw new RelayError('not-found', say('no-page-path'))
   }
   for (const [name, text] of Object.entries(query)) url.searchParams.append(name, text)
   const signal = AbortSignal.any([stop, AbortSignal.timeout(patience)])
@@ -97,7 +98,7 @@ export async function forward(wanted: PageRequest, base: string, key: string, st
       status: incoming.statusCode ?? 0, headers: readHeaders(incoming.headersDistinct), ...readAnswer(bytes, incoming.headers),
     }
   } catch (cause) {
-    throw new RelayError('unsent', 'the relay gave no answer that can be read', { cause })
+    throw new RelayError('unsent', say('unreadable-answer'), { cause })
   }
 }
 

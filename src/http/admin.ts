@@ -9,6 +9,7 @@ import type { Ack, Named, Way, TargetNames } from '../message/model'
 import { writeMinutes } from '../message/quiet'
 import { reachOf, skippedWays, writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
+import { say } from '../texts/text'
 import { hasBody, readFields, readJson } from './body'
 import { adminLimits, changeRoute, madeRoutes } from './made'
 import { route, type Route } from './routes'
@@ -52,7 +53,7 @@ export function adminRoutes(options: AdminOptions): Route[] {
     change('POST', '/keys/:name/rotate', async (name, exchange) => {
       const { grace, ...others } = readFields(hasBody(exchange) ? await readJson(exchange, adminLimits) : {})
       // With a misspelt `grace`, the old key would end at once.
-      demand(Object.keys(others).length === 0, 'the body may have grace only')
+      demand(Object.keys(others).length === 0, say('only-grace'))
       const secrets = await madeKeys.rotate(name, grace)
       return { data: { ...show(name), ...secrets }, log: `the key ${JSON.stringify(name)} was replaced by a new one` }
     }),

@@ -7,6 +7,8 @@ import { parsePairs } from '../lib/bytes'
 import { escapeControls, excessOfJson, faultOfJson, parseJson, type JsonFault } from '../lib/json'
 import { isObject, withoutNull, type JsonObject } from '../lib/shape'
 import { writeSize } from '../lib/words'
+import { clauses, say, type Text } from '../texts/text'
+import type { TextId } from '../texts/table'
 import { charsetOf } from './media-type'
 
 /** A request whose body can be read. */
@@ -26,7 +28,7 @@ export interface BodyLimits {
   /** In bytes. */
   maxSize: number
   /** What the caller can do about a larger body. */
-  advice?: string
+  advice?: Text
   /** How long the whole body may take to arrive, in milliseconds; a minute by default. */
   timeout?: number
   /** Reads only the end of a body, of about so many bytes. */
@@ -49,20 +51,17 @@ export function hasBody({ request: { headers } }: Pick<Received, 'request'>): bo
   return Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
 }
 
-/** The error for a form in place of JSON: curl and the libraries of most languages send files as a form. */
-const formRule = 'the body must be JSON: send a text, or a form with files, to /send/<target>'
-
 // Also as Windows shells pass it on: cmd keeps single quotes as text, and `>` of PowerShell 5.1 writes UTF-16.
 const meantAsObject = /^(?:\s*'?\{|\xff\xfe)/
 
 /** What is wrong with malformed JSON, and what the caller can do. Shells of Windows are cmd and PowerShell 5.1. */
-const faults: Readonly<Record<JsonFault['why'], [what: string, remedy: string]>> = {
-  control: ['a string has a raw line break or another control character', 'encode the text with "jq -Rs .", or send it as it is to /send/<target>'],
-  escape: ['a text has a double quote or a backslash as it is', 'encode the text with "jq -Rs .", or send it as it is to /send/<target>'],
-  quotes: ['its double quotes are missing', 'shells of Windows take them away: save it as a file, and send that with -d "@file"'],
-  end: ['it ends too early', 'close each string, bracket and brace; /send/<target> takes a text without JSON'],
-  other: ['this cannot stand here', 'encode texts with "jq -Rs .", or send them as they are to /send/<target>'],
-}
+const faults = {
+  control: ['json-control', 'encode-text'],
+  escape: ['json-escape', 'encode-text'],
+  quotes: ['json-quotes', 'save-as-file'],
+  end: ['json-end', 'close-brackets'],
+  other: ['json-other', 'encode-texts'],
+} as const satisfies Readonly<Record<JsonFault['why'], readonly [what: TextId, remedy: TextId]>>
 
 /** How to read JSON. */
 export interface JsonRules {
@@ -84,7 +83,8 @@ export async function readJson(received: Received, limits: BodyLimits, rules?: J
   } catch (error) {
     const { 'content-type': type = '' } = received.request.headers
     const isForm = /^\s*(?:multipart\/form-data|application\/x-www-form-urlencoded)/i.test(type)
-    throw isForm && !meantAsObject.test(source.toString('latin1', 0, 64)) ? new RelayError('invalid-json', formRule) : error
+    // curl and the libraries of most languages send files as a form.
+    throw isForm && !meantAsObject.test(source.toString('latin1', 0, 64)) ? new RelayError('invalid-json', say('form-for-json')) : error
   } finally {
     // The caller needs about as long again to read the parsed body.
     if (source.length > large) await yieldToOthers()
@@ -98,8 +98,8 @@ export async function readJson(received: Received, limits: BodyLimits, rules?: J
  */
 export function parseBytes(source: Buffer, { maxValues, allowsControls = false }: JsonRules = {}): unknown {
   const excess = excessOfJson(source, maxValues)
-  if (excess !== undefined) throw new RelayError('bad-request', `the body has ${excess}`)
-  demand(isUtf8(source), 'the JSON is not UTF-8, as the console of Windows writes it: save it as UTF-8, or send the text to /send')
+  if (excess !== undefined) throw new RelayError('bad-request', say('body-has', { excess }))
+  demand(isUtf8(source), say('json-not-utf8'))
   const text = utf8.decode(source)
   const value = parseJson(text)
   if (value !== undefined) return value
@@ -107,12 +107,12 @@ export function parseBytes(source: Buffer, { maxValues, allowsControls = false }
   if (mended !== undefined) return mended
   const { line, column, why } = faultOfJson(text, allowsControls)
   const [what, remedy] = faults[why]
-  throw new RelayError('invalid-json', `invalid json: ${what} (line ${line}, column ${column}): ${remedy}`)
+  throw new RelayError('invalid-json', say('json-fault', { what: say(what), line, column, remedy: say(remedy) }))
 }
 
 /** Reads the fields of a body, without those that are null. @throws RelayError `bad-request` */
 export function readFields(body: unknown): JsonObject {
-  demand(isObject(body), 'the body must be a JSON object')
+  demand(isObject(body), say('body-object'))
   return withoutNull(body)
 }
 
@@ -127,10 +127,10 @@ export function looksLikeObject(bytes: Buffer): boolean {
  * @throws RelayError `bad-request` for too many fields, and for bytes that are not text in the charset
  */
 export function parseFields(form: Buffer, contentType: string, query: URLSearchParams): JsonObject {
-  if (form.toString('latin1').split('&', maxFields + 1).length > maxFields) throw new RelayError('bad-request', `a form may have at most ${maxFields} fields`)
+  if (form.toString('latin1').split('&', maxFields + 1).length > maxFields) throw new RelayError('bad-request', say('too-many-fields', { most: maxFields }))
   const charset = charsetOf(contentType, query.get('charset') ?? undefined)
   const pairs = parsePairs(form, charset) ?? parsePairs(form, 'utf-8')
-  demand(pairs !== undefined, `the form is not ${charset}: name its charset in the Content-Type, as in "${formType}; charset=gbk"`)
+  demand(pairs !== undefined, say('form-charset', { charset, type: formType }))
   return Object.fromEntries(pairs)
 }
 
@@ -148,7 +148,7 @@ export function decodeAddress<T>(request: IncomingMessage, query: string, decode
     const decoded = decode(charset)
     if (decoded !== undefined) return decoded
   }
-  throw new RelayError('bad-request', `the address is not ${named ?? 'UTF-8'}: name the charset of its escapes, as in "?charset=gbk"`)
+  throw new RelayError('bad-request', say('address-charset', { charset: named ?? 'UTF-8' }))
 }
 
 /**
@@ -158,7 +158,7 @@ export function decodeAddress<T>(request: IncomingMessage, query: string, decode
  */
 export function demandUnread({ request, body }: Received): void {
   if (body) {
-    throw new RelayError('internal', 'another plugin of the bot has read the upload: its catch-all route has to come after this one')
+    throw new RelayError('internal', say('upload-read-by-plugin'))
   }
   refuseEncoding(request)
 }
@@ -166,7 +166,7 @@ export function demandUnread({ request, body }: Received): void {
 /** Refuses a compressed body (RFC 9110, section 8.4), because the relay does not decompress. */
 function refuseEncoding({ headers }: IncomingMessage): void {
   if (/^(?:identity)?$/i.test(headers['content-encoding'] ?? '')) return
-  throw new RelayError('unsupported-type', 'compressed bodies are not accepted: send the body as it is, without a Content-Encoding')
+  throw new RelayError('unsupported-type', say('no-compression'))
 }
 
 /**
@@ -204,7 +204,7 @@ export async function readBody({ request, body, stop }: Received, limits: BodyLi
     unwatch?.()
     request.off('data', collect)
   }
-  if (!request.readableEnded) throw new RelayError('bad-request', 'the request body ended early: send it again, whole')
+  if (!request.readableEnded) throw new RelayError('bad-request', say('body-cut'))
   return Buffer.concat(chunks)
 }
 
@@ -226,6 +226,7 @@ export function discardBody(request: IncomingMessage, { maxSize = 64 * 1024 * 10
   request.resume()
 }
 
-function tooLarge(maxSize: number, advice?: string): RelayError {
-  return new RelayError('too-large', `the request body is larger than ${writeSize(maxSize)}${advice === undefined ? '' : `: ${advice}`}`)
+function tooLarge(maxSize: number, advice?: Text): RelayError {
+  const text = say('body-too-large', { size: writeSize(maxSize) })
+  return new RelayError('too-large', advice ? clauses(text, advice) : text)
 }

@@ -3,7 +3,7 @@ import { validate as isUuid } from 'uuid'
 import type { Caller } from '../access/caller'
 import { demand, RelayError } from '../errors'
 import { hour, minute, toIso } from '../lib/time'
-import { readValue } from '../lib/words'
+import { mustBe, readValue } from '../lib/words'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, reachOf, readAddress, toName, writeTarget } from '../message/target'
@@ -13,6 +13,7 @@ import { alertDoor } from '../relay/options'
 import type { Relay } from '../relay/relay'
 import type { UploadStore } from '../uploads/store'
 import { sendBytes } from './files'
+import { say, type Text } from '../texts/text'
 import { route, type Exchange, type Route } from './routes'
 import { viewDelivery, type ShownState, type Waits } from './views'
 
@@ -42,10 +43,10 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
   return [
     route('GET', '/deliveries/counts', ['read', 'manage'], async ({ caller, query }) => {
       const filter = confine({ ...parseFilter(query, names), states: undefined }, caller.confinedTo)
-      const days = readValue('days', query.get('days'), upTo(maxDays), `a number from 1 to ${maxDays}`)
+      const days = readValue('days', query.get('days'), upTo(maxDays), say('number-rule', { most: maxDays }))
       const length = days === undefined ? hour : 24 * hour
-      const count = days ?? readValue('hours', query.get('hours'), upTo(maxHours), `a number from 1 to ${maxHours}`) ?? 24
-      const east = days === undefined ? 0 : readValue('offset', query.get('offset'), parseOffset, 'the minutes east of UTC, from -840 to 840') ?? 0
+      const count = days ?? readValue('hours', query.get('hours'), upTo(maxHours), say('number-rule', { most: maxHours })) ?? 24
+      const east = days === undefined ? 0 : readValue('offset', query.get('offset'), parseOffset, say('offset-rule')) ?? 0
       // The present hour or day is the last one.
       const end = (Math.floor((Date.now() + east * minute) / length) + 1) * length - east * minute
       const edges = Array.from({ length: count + 1 }, (_, index) => end - (count - index) * length)
@@ -67,18 +68,18 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
     }),
     route('POST', '/deliveries/retry', ['manage'], async ({ caller, query }) => {
       const state = retryable.find(each => each === query.get('state'))
-      if (!state) throw new RelayError('bad-request', `state must be one of ${retryable.join(', ')}`)
+      if (!state) throw new RelayError('bad-request', mustBe('state', say('one-of', { choices: retryable })))
       const unknown = [...query.keys()].find(name => !filters.includes(name))
-      demand(unknown === undefined, `there is no filter ${unknown ?? ''}: use ${filters.join(', ')}`)
+      demand(unknown === undefined, say('no-filter', { name: unknown ?? '', filters }))
       const { limit, ...filter } = parseFilter(query, names, maxLimit)
       const found = await (await relay.history()).list({ ...filter, states: [state], order: 'asc', limit: limit + 1 })
-      const skipped: { id: string, msg: string }[] = []
+      const skipped: { id: string, msg: Text }[] = []
       for (const delivery of found.slice(0, limit)) {
         try {
-          demand(delivery.door !== alertDoor, 'this is an alert of the relay itself: what it says may be over')
+          demand(delivery.door !== alertDoor, say('alert-may-be-over'))
           await retry(relay, caller, delivery)
         } catch (error) {
-          const { code, status, message: msg } = RelayError.from(error)
+          const { code, status, said: msg } = RelayError.from(error)
           // A failure of the relay itself would repeat for all the others.
           if (status >= 500 && code !== 'unsent') throw error
           skipped.push({ id: delivery.id, msg })
@@ -101,7 +102,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
     route('GET', '/deliveries/:id/items/:index', ['manage'], async exchange => {
       const { index = '' } = exchange.params
       const item = ((await relay.history()).items(idOf(exchange)))[/^\d{1,4}$/.test(index) ? Number(index) : -1]
-      if (!item || !('link' in item) || item.link.kind === 'remote') throw new RelayError('not-found', 'the relay keeps no file for this item: it keeps those that were uploaded or came as base64, and not links')
+      if (!item || !('link' in item) || item.link.kind === 'remote') throw new RelayError('not-found', say('no-kept-file'))
       await sendBytes(exchange, item, item.link, uploads)
       return 'sent' as const
     }),
@@ -181,15 +182,15 @@ function idOf({ params }: Exchange): string {
 /** @throws RelayError `bad-request` */
 function parseFilter(query: URLSearchParams, names: TargetNames, defaultLimit = 100): ListFilter {
   return {
-    limit: readValue('limit', query.get('limit'), upTo(maxLimit), `a number from 1 to ${maxLimit}`) ?? defaultLimit,
-    states: readValue('state', query.get('state'), parseStates, `one of ${shownStates.join(', ')}, or several with commas`),
-    targets: readValue('target', query.get('target'), text => parseTargets(text, names), 'group:<id>, private:<id>, one of these with its platform in front, or a name from the list of targets'),
+    limit: readValue('limit', query.get('limit'), upTo(maxLimit), say('number-rule', { most: maxLimit })) ?? defaultLimit,
+    states: readValue('state', query.get('state'), parseStates, say('some-of', { choices: shownStates })),
+    targets: readValue('target', query.get('target'), text => parseTargets(text, names), say('target-filter-rule')),
     door: query.get('door') || undefined,
     text: query.get('text') || undefined,
     caller: query.get('key') || undefined,
-    since: readValue('since', query.get('since'), parseTime, 'a time as in 2026-11-20T10:37:29Z'),
-    until: readValue('until', query.get('until'), parseTime, 'a time as in 2026-11-20T10:37:29Z'),
-    before: readValue('before', query.get('before'), text => isUuid(text) ? text.toLowerCase() : undefined, 'the ID of a delivery'),
+    since: readValue('since', query.get('since'), parseTime, say('time-rule')),
+    until: readValue('until', query.get('until'), parseTime, say('time-rule')),
+    before: readValue('before', query.get('before'), text => isUuid(text) ? text.toLowerCase() : undefined, say('delivery-id')),
   }
 }
 

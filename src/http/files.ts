@@ -9,6 +9,7 @@ import type { DataLink, MediaItem, UploadLink } from '../message/model'
 import type { Relay } from '../relay/relay'
 import { receive, type ReceiveLimits } from '../uploads/receive'
 import type { StoredFile, UploadStore } from '../uploads/store'
+import { say } from '../texts/text'
 import { demandUnread } from './body'
 import { octets, typeOfName } from './media-type'
 import { route, type Exchange, type Route } from './routes'
@@ -71,7 +72,7 @@ export function mediaRoute(store: UploadStore, links: MediaLinks): Route {
     const { params, query } = exchange
     const id = `${params.folder ?? ''}/${params.name ?? ''}`
     if (!links.isValid(id, query)) {
-      throw new RelayError('unauthorized', 'this link has expired or was altered', { headers: { 'www-authenticate': 'Bearer' } })
+      throw new RelayError('unauthorized', say('media-link-invalid'), { headers: { 'www-authenticate': 'Bearer' } })
     }
     await sendFile(exchange, id, store, octets)
     return 'sent' as const
@@ -115,7 +116,7 @@ export async function streamFile(
     if (request.method === 'HEAD' || file.size === 0) response.end()
     else await pipeline(createReadStream(path, { end: file.size - 1 }), response)
   } catch (cause) {
-    throw codeOf(cause) === 'ERR_STREAM_PREMATURE_CLOSE' ? new RelayError('bad-request', 'the connection ended before all of the file was sent', { cause }) : cause
+    throw codeOf(cause) === 'ERR_STREAM_PREMATURE_CLOSE' ? new RelayError('bad-request', say('download-cut'), { cause }) : cause
   }
 }
 

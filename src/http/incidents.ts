@@ -11,6 +11,7 @@ import { parseDuration, parseTime } from '../lib/time'
 import { readValue } from '../lib/words'
 import { isName, reachOf, toName } from '../message/target'
 import type { Relay } from '../relay/relay'
+import { say } from '../texts/text'
 import { hasBody, readFields, readJson } from './body'
 import { byCaller, route, type Exchange, type Route } from './routes'
 
@@ -39,7 +40,7 @@ export function incidentRoutes({ relay, incidents, names, directory }: IncidentP
     await relay.active()
     const { caller, params: { id = '' } } = exchange
     const found = /^\w{1,16}$/.test(id) ? incidents.get(id.toLowerCase()) : undefined
-    if (!found || !maySee(caller, found.name)) throw new RelayError('not-found', 'no such incident')
+    if (!found || !maySee(caller, found.name)) throw new RelayError('not-found', say('no-such-incident'))
     exchange.target = found.name
     return found
   }
@@ -52,9 +53,9 @@ export function incidentRoutes({ relay, incidents, names, directory }: IncidentP
   return [
     route('GET', '/incidents', ['read', 'manage'], async ({ caller, query }) => {
       await relay.active()
-      const states = readValue('state', query.get('state'), parseStates, `one of ${incidentStates.join(', ')}, or several with commas`) ?? []
-      const since = readValue('since', query.get('since'), readTime, 'a time as in 2026-11-20T10:37:29Z') ?? 0
-      const asked = readValue('target', query.get('target'), parseName, 'a name from the list of targets')
+      const states = readValue('state', query.get('state'), parseStates, say('some-of', { choices: incidentStates })) ?? []
+      const since = readValue('since', query.get('since'), readTime, say('time-rule')) ?? 0
+      const asked = readValue('target', query.get('target'), parseName, say('name-from-list'))
       const all = asked !== undefined ? [asked] : caller.may('admin') ? undefined : names.list().map(({ name }) => name)
       const wanted = all?.filter(name => maySee(caller, name))
       // An empty list of names would be no filter.
@@ -64,10 +65,10 @@ export function incidentRoutes({ relay, incidents, names, directory }: IncidentP
     route('GET', '/incidents/:id', ['read', 'manage'], async exchange => ({ data: show(await find(exchange)) })),
     route('POST', '/incidents/:id/:action', ['manage'], async exchange => {
       const action = actions.find(each => each === exchange.params.action)
-      if (!action) throw new RelayError('not-found', `there is no such action: use ${actions.join(', ')}`)
+      if (!action) throw new RelayError('not-found', say('no-such-action', { actions }))
       const { by, until, ...others } = readFields(hasBody(exchange) ? await readJson(exchange, limits) : {})
       const [unknown = until === undefined || action === 'silence' ? undefined : 'until'] = Object.keys(others)
-      demand(unknown === undefined, `${action} has no field ${quoted(unknown ?? '')}`)
+      demand(unknown === undefined, say('action-no-field', { action, field: quoted(unknown ?? '') }))
       const end = action === 'silence' ? { until: readUntil(until, Date.now()) } : {}
       // After the body, which may take long: the key may have been revoked meanwhile.
       const { id } = await find(exchange)
@@ -91,7 +92,7 @@ function parseStates(text: string): Incident['state'][] | undefined {
 /** Who acts: as the caller names them, which may be the name of a person, else by the name of the key. @throws RelayError `bad-request` */
 function readActor(by: unknown, { caller: { name } }: Exchange, directory: Pick<Directory, 'whom'>): Actor {
   const parse = (value: unknown): string | undefined => isString(value) && isPrintable(value.trim()) ? value.trim() : undefined
-  const written = readValue('by', by, parse, `a text of 1 to ${longestBy} characters in one line`)
+  const written = readValue('by', by, parse, say('line-rule', { most: longestBy }))
   const word = toName(written ?? '')
   const person = directory.whom([word], '', Date.now()).find(called => called.person === word)
   return {
@@ -115,8 +116,8 @@ function readUntil(value: unknown, now: number): number {
     const span = parseDuration(written)
     return span === undefined ? isString(written) ? readTime(written) : undefined : now + span
   }
-  const rule = 'a date-time with an offset, such as 2026-11-20T18:00:00+08:00, or from now: seconds, or 90s, 5m, 4h, 1d'
+  const rule = say('until-rule')
   const until = readValue('until', value, parse, rule) ?? now + silences.usual
-  demand(until >= now + silences.least && until <= now + silences.most, 'until must be at least a minute and at most 7 days from now')
+  demand(until >= now + silences.least && until <= now + silences.most, say('silence-bounds'))
   return until
 }

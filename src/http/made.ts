@@ -1,6 +1,7 @@
 import type { Listed, Made } from '../access/made'
 import { RelayError } from '../errors'
 import type { Relay } from '../relay/relay'
+import { say } from '../texts/text'
 import { readJson } from './body'
 import { byCaller, route, type Exchange, type Route, type Success } from './routes'
 
@@ -15,7 +16,7 @@ export function changeRoute(
   return route(method, path, ['admin'], async exchange => {
     // The active relay would notice the change only later.
     if (relay.standsBehind !== undefined) {
-      throw new RelayError('standby', 'another process uses the data folder of this bot, and this relay stands by: make changes there')
+      throw new RelayError('standby', say('change-there'))
     }
     const answer = await action(exchange.params.name ?? '', exchange)
     return { ...answer, log: `${answer.log} ${byCaller(exchange)}` }

@@ -2,6 +2,7 @@ import { extension, lookup } from 'mime-types'
 import { extname } from 'node:path'
 import { TextDecoder } from 'node:util'
 import { RelayError } from '../errors'
+import { say, type Text } from '../texts/text'
 import { parseParameters } from '../uploads/multipart'
 
 /** The ways to send bytes. */
@@ -59,10 +60,10 @@ export function charsetOf(contentType: string, otherwise = 'utf-8'): string {
 /**
  * Decodes bytes in the charset of their Content-Type (a Windows shell writes GBK), by default in UTF-8, without a byte order mark.
  *
- * @param advice what the caller can do instead about bytes that are not text; it follows a comma in the error
+ * @param advice what the caller can do instead about bytes that are not text
  * @throws RelayError `bad-request` for an unknown charset, and for bytes that are not text in it
  */
-export function decodeText(bytes: Buffer, contentType: string, advice?: string): string {
+export function decodeText(bytes: Buffer, contentType: string, advice?: Text): string {
   const decoder = createDecoder(charsetOf(contentType), bytes)
   // A log that was cut by bytes may start and end within a character.
   const mayBeCut = decoder.encoding === 'utf-8'
@@ -70,8 +71,8 @@ export function decodeText(bytes: Buffer, contentType: string, advice?: string):
   try {
     return decoder.decode(bytes.subarray(Math.max(start, 0)), { stream: mayBeCut })
   } catch {
-    const rest = advice === undefined ? '' : `, ${advice}`
-    throw new RelayError('bad-request', `the text is not ${decoder.encoding}: name its charset in the Content-Type${rest}`)
+    const failure = say('text-charset', { charset: decoder.encoding })
+    throw new RelayError('bad-request', advice ? say('failure-or', { failure, advice }) : failure)
   }
 }
 
@@ -81,6 +82,6 @@ function createDecoder(charset: string, bytes: Buffer): TextDecoder {
   try {
     return new TextDecoder(isBigEndian ? 'utf-16be' : charset, { fatal: true })
   } catch {
-    throw new RelayError('bad-request', 'unknown charset in the Content-Type: use utf-8, gbk or big5, for example')
+    throw new RelayError('bad-request', say('unknown-charset'))
   }
 }

@@ -6,6 +6,7 @@ import { toIso } from '../lib/time'
 import { explain, type Reason } from '../message/causes'
 import type { Backlog } from '../relay/queue/queue'
 import type { Relay } from '../relay/relay'
+import { clauses, say } from '../texts/text'
 import { maySee } from './queues'
 import { route, type Route } from './routes'
 import { viewBlock } from './views'
@@ -16,10 +17,10 @@ export const healthRoute: Route = route('GET', '/healthz', 'anyone', () => ({ da
 /** `GET /readyz`: tells anyone whether a message could be sent and kept now, and if not, why. */
 export function readyRoute(relay: Pick<Relay, 'failure' | 'standsBehind'>, isOnline: () => boolean): Route {
   return route('GET', '/readyz', 'anyone', () => {
-    if (relay.standsBehind !== undefined) throw new RelayError('unsent', 'not ready: this relay stands by, because another process uses its data folder')
+    if (relay.standsBehind !== undefined) throw new RelayError('unsent', clauses(say('not-ready'), say('stands-by')))
     const { failure } = relay
-    if (failure) throw new RelayError('unsent', `not ready: ${failure.message}`)
-    if (!isOnline()) throw new RelayError('unsent', 'not ready: no bot is online')
+    if (failure) throw new RelayError('unsent', clauses(say('not-ready'), failure instanceof RelayError ? failure.said : failure.message))
+    if (!isOnline()) throw new RelayError('unsent', clauses(say('not-ready'), say('no-bot-online')))
     return { data: { ready: true } }
   }, { quiet: true })
 }

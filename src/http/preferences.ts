@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { RelayError } from '../errors'
-import { readValue } from '../lib/words'
+import { either, readValue } from '../lib/words'
+import { say } from '../texts/text'
 import type { Content, Wishes } from '../message/model'
 import { parseExpiry, parseWishes, wishFields } from '../message/parse'
 
@@ -47,7 +48,7 @@ function parseKey(text: string): string {
   const key = quoted?.replace(/\\(["\\])/g, '$1') ?? text
   const isBroken = quoted === undefined && text.startsWith('"')
   if (isBroken || !/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw new RelayError('bad-request', 'Idempotency-Key must be 1 to 255 visible ASCII characters without blanks, quoted or not')
+    throw new RelayError('bad-request', say('idempotency-key-rule'))
   }
   return key
 }
@@ -96,12 +97,12 @@ export function readTiming(query: URLSearchParams): Timing {
  * @throws RelayError `bad-request`
  */
 export function readChoice<Choice extends string>(query: URLSearchParams, name: string, choices: readonly Choice[]): Choice | undefined {
-  return readValue(name, query.get(name), text => choices.find(choice => choice === text), choices.join(', ').replace(/, (\S+)$/, ' or $1'))
+  return readValue(name, query.get(name), text => choices.find(choice => choice === text), either(...choices))
 }
 
 function readFlag(query: URLSearchParams, name: string): boolean {
   const parse = (text: string): boolean | undefined => (
     /^(1|true|yes|on)$/i.test(text) || (/^(0|false|no|off)$/i.test(text) ? false : undefined)
   )
-  return readValue(name, query.get(name), parse, '1 or 0') ?? false
+  return readValue(name, query.get(name), parse, either('1', '0')) ?? false
 }

@@ -3,6 +3,7 @@ import { RelayError } from '../errors'
 import { platformOf, writeTarget } from '../message/target'
 import { readQueue } from '../relay/queue/queue'
 import type { Relay } from '../relay/relay'
+import { say } from '../texts/text'
 import { route, type Exchange, type Route } from './routes'
 import { viewHold, viewQueue } from './views'
 
@@ -33,7 +34,7 @@ export function queueRoutes(relay: Pick<Relay, 'queues' | 'resume' | 'drop'>): R
 function find(relay: Pick<Relay, 'queues'>, exchange: Exchange): string {
   const { params: { queue: name = '' }, caller } = exchange
   const found = relay.queues().find(({ queue }) => queue === name)
-  if (!found || !maySee(caller, name)) throw new RelayError('not-found', 'nothing is waiting in a queue of this name')
+  if (!found || !maySee(caller, name)) throw new RelayError('not-found', say('no-such-queue'))
   exchange.target = writeTarget(found.target)
   return name
 }

@@ -185,7 +185,7 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
     try {
       leave = inFlight.tryToEnter()
       // An earlier request with this key may still be in flight, so a plain refusal could be wrong.
-      if (!leave && 'idempotency-key' in request.headers) throw new RelayError('stopping', 'the relay is stopping: try again later', { outcome: null })
+      if (!leave && 'idempotency-key' in request.headers) throw new RelayError('stopping', say('stopping-try-later'), { outcome: null })
       if (!leave) throw new RelayError('stopping')
       // A response emits `close` after its last byte, or when its client disconnects.
       response.once('close', leave)
@@ -197,7 +197,7 @@ function handlerOf(path: string, routes: readonly Route[], options: RouteOptions
       const methods = first?.methods?.(exchange) ?? [...byMethod.keys()]
       if (!route || !methods.includes(context.method)) {
         const allow = methods.join(', ')
-        throw new RelayError('method-not-allowed', `use ${allow}`, { headers: { allow } })
+        throw new RelayError('method-not-allowed', say('use-methods', { methods }), { headers: { allow } })
       }
       if (route.allow !== 'anyone') exchange.caller.demand(route.allow)
       const result = await route.handle(exchange)

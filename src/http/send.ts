@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../errors'
+import { say, type Text } from '../texts/text'
 import { decode, unescapeBytes } from '../lib/bytes'
 import { parseDestinations } from '../message/target'
 import type { BotSelector, Content, ParsedItem, TargetNames } from '../message/model'
@@ -36,7 +37,7 @@ export function sendRoutes(options: SendOptions): Route[] {
 async function send(exchange: Exchange, options: SendOptions): Promise<Success> {
   const { sender, uploads, names } = options
   const { params: { targets }, query, request } = exchange
-  if (!targets) throw new RelayError('no-such-target', 'the address ends without a target: it is /send/<target>, with group:<id>, private:<id> or a name')
+  if (!targets) throw new RelayError('no-such-target', say('send-without-target'))
   // Refuses what it can before it reads the body.
   sender.demandTargets(exchange, parseDestinations(targets, {}, names), false)
   const handling = parseHandling(request.headers, query)
@@ -67,14 +68,14 @@ interface ParsedBody {
   /** The fields without a meaning, safe for a log line. */
   ignored: readonly string[]
   /** What the caller may have meant instead, for the answer. */
-  hint?: string | undefined
+  hint?: Text | undefined
 }
 
 /** The advice to the caller about bytes that are not text. */
-const asFile = 'or send it as a file with ?type=file, as a picture with ?type=image'
+const asFile = say('as-file')
 
 /** The advice about a file without its name: `curl -T` appends the name to an address that ends with a slash. */
-const withSlash = 'end the address with a slash, so that curl -T adds the name of the file'
+const withSlash = say('with-slash')
 
 /** The parts of a form that are read as text without being files. */
 const textNames: readonly string[] = ['msg', 'text', ...timingFields]
@@ -113,9 +114,9 @@ async function parseBody(exchange: Exchange, files: string[], { uploads, limits 
   const kind = asked ?? (name === undefined ? kindOfBody(mediaType) : kindOfName(name))
   if (kind === 'text') {
     const isPut = exchange.request.method === 'PUT' && asked === undefined
-    const text = await readText(exchange, contentType, { ...limits.text, ...isPut && { advice: withSlash } }, isPut ? `or ${withSlash}` : asFile)
+    const text = await readText(exchange, contentType, { ...limits.text, ...isPut && { advice: withSlash } }, isPut ? say('or-with-slash') : asFile)
     // `curl -T -` sends a standard input, whose length is unknown.
-    const hint = isPut && 'content-length' in headers ? `this was sent as text: ${withSlash}, and it arrives as a file` : asked === undefined ? hintFor(text) : undefined
+    const hint = isPut && 'content-length' in headers ? say('sent-as-text') : asked === undefined ? hintFor(text) : undefined
     return { content: { mode: 'single', items: [{ type: 'text', text }], longText: 'file', ...timing }, bot: {}, ignored: [], hint }
   }
   demandUnread(exchange)
@@ -138,19 +139,19 @@ function kindOfBody(mediaType: string): Kind {
 }
 
 /** curl sends any `-d` as a form, also JSON. */
-function hintFor(text: string): string | undefined {
+function hintFor(text: string): Text | undefined {
   const isObject = /^\s*\{\s*"/.test(text) && text.trimEnd().endsWith('}')
-  return isObject ? 'this was sent as text: its fields are read with "Content-Type: application/json"' : undefined
+  return isObject ? say('json-sent-as-text') : undefined
 }
 
-async function readText(exchange: Exchange, contentType: string, limits: BodyLimits, advice: string): Promise<string> {
+async function readText(exchange: Exchange, contentType: string, limits: BodyLimits, advice: Text): Promise<string> {
   // If another plugin has read the body, it decoded it as UTF-8.
   if (charsetOf(contentType) !== 'utf-8') demandUnread(exchange)
   return demandText(decodeText(await readBody(exchange, limits), contentType, advice))
 }
 
 function demandText(text: string): string {
-  if (!text.trim()) throw new RelayError('bad-request', 'there is nothing to send: the text is empty')
+  if (!text.trim()) throw new RelayError('bad-request', say('empty-text'))
   return text
 }
 
@@ -159,7 +160,7 @@ function demandText(text: string): string {
  * @param skipped the names of the other parts
  */
 function itemsOfForm(parts: readonly ReceivedPart[], asked: Kind | undefined, skipped: readonly string[]): ParsedItem[] {
-  if (parts.length === 0) throw new RelayError('bad-request', `there is nothing to send, no part is named msg or text, and none is a file${tellFound(skipped)}`)
+  if (parts.length === 0) throw new RelayError('bad-request', tellFound(say('empty-form'), skipped))
   // Some programs send the field of the text even if it is empty.
   const full = parts.filter(part => !('text' in part) || part.text.length > 0)
   const items = (full.length > 0 ? full : parts).map(part => itemOfPart(part, asked))

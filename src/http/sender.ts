@@ -8,6 +8,7 @@ import { keyOf, platformOf, waysOf, writeAddress, writeTarget } from '../message
 import { isRetryable, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery/delivery'
 import type { Submission, Submitted } from '../relay/options'
 import type { Relay } from '../relay/relay'
+import { say, type Text } from '../texts/text'
 import type { Handling } from './preferences'
 import type { Exchange, Success } from './routes'
 import { viewFlow, viewResults, viewState, viewWaiting } from './views'
@@ -25,14 +26,14 @@ export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, 
   /** The fields of the request without a meaning, safe for one line. */
   ignored?: readonly string[]
   /** What the caller may have meant instead, for the answer. */
-  hint?: string | undefined
+  hint?: Text | undefined
 }
 
 interface Delivered { delivery: Delivery, headers: RelayError['headers'] }
 
 /** What became of an order. With a `msg`, the order has failed, because a part of it did. */
 interface Result extends Success {
-  msg?: string
+  msg?: Text
   /** The outcome of all items, if they have the same one. */
   outcome?: Outcome
 }
@@ -80,9 +81,9 @@ export class Sender {
     const { caller } = exchange
     exchange.ignored = ignored
     if (isStrict && ignored.length > 0) {
-      throw new RelayError('bad-request', `these fields have no meaning here, leave them out: ${ignored.join(', ')}`, {
+      throw new RelayError('bad-request', say('meaningless-fields', { fields: ignored }), {
         headers: { 'preference-applied': strict },
-        logText: 'fields without a meaning',
+        logText: say('fields-without-meaning'),
       })
     }
     this.demandTargets(exchange, destinations)
@@ -164,7 +165,7 @@ export class Sender {
     const data = { ...isDry && { dry_run: true }, total: list.length, success: list.length - failed, failed, deliveries }
     const log = `${list.length - failed} of ${list.length} deliveries succeeded${isDry ? ', as a dry run' : ''}`
     // No target was accepted, and a caller that checks only for acceptance looks at the status.
-    if (tellsState && !isDry && failed === list.length) return { status: statusOf(deliveries), msg: `${failed} of ${failed} failed`, data, log }
+    if (tellsState && !isDry && failed === list.length) return { status: statusOf(deliveries), msg: say('some-failed', { failed, total: failed }), data, log }
     return { data, ...statusFor(order, failed, list.length), log }
   }
 
@@ -289,7 +290,7 @@ function toBatchAnswer(order: Order, results: Results, fate: object): Result {
 
 /** The status of an answer about a request that may have failed in part. With `fail=any`, for `curl -f`, any failure fails all of it. */
 function statusFor({ failsWithAny }: Order, failed: number, total: number): Pick<Result, 'status' | 'msg'> {
-  return failed > 0 && failsWithAny ? { status: 502, msg: `${failed} of ${total} failed` } : {}
+  return failed > 0 && failsWithAny ? { status: 502, msg: say('some-failed', { failed, total }) } : {}
 }
 
 /** Adds the ID of the delivery to its failure, for the caller, and headers; its own headers take precedence. */
@@ -310,7 +311,7 @@ function failureOf(results: Results): RelayError | undefined {
 }
 
 function viewError(error: RelayError): Entry {
-  return { success: false, code: error.status, msg: error.message, ...error.facts }
+  return { success: false, code: error.status, msg: error.said, ...error.facts }
 }
 
 /** The preference for a failure if a field of the request would be ignored (RFC 7240, section 4.4). */

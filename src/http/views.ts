@@ -69,7 +69,7 @@ export function viewResults(results: Results): object[] {
   return results.flatMap((result, index) => {
     if (!result) return []
     if (result.success) return { index, success: true, message_ids: result.messageIds }
-    return { index, success: false, code: result.error.status, msg: result.error.message, outcome: outcomeOf(result) }
+    return { index, success: false, code: result.error.status, msg: result.error.said, outcome: outcomeOf(result) }
   })
 }
 

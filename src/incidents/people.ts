@@ -7,6 +7,7 @@ import { everybody, nobody } from '../message/mentions'
 import { parseEntries } from '../message/names'
 import { parseMentioned } from '../message/parse'
 import { isName, nameRule, toName, toPlatform } from '../message/target'
+import type { Text } from '../texts/text'
 import { onDuty, parseRota, parseSwap, type Rota, type Swap } from './rota'
 import { say } from '../texts/text'
 
@@ -80,7 +81,7 @@ export class Roster implements Directory {
   readonly people: Made<Person>
   readonly rotas: Made<Rota>
   /** About malformed entries of the settings, which are left out. */
-  readonly warnings: readonly string[]
+  readonly warnings: readonly Text[]
   private readonly swaps: Loaded<readonly Swap[]>
 
   /** Reads the settings. */

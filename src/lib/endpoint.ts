@@ -1,6 +1,8 @@
 import { HTTP, type Context } from 'koishi'
 import { unescape } from 'node:querystring'
 import { codeOf } from '../errors'
+import { say, type Text } from '../texts/text'
+import type { TextId } from '../texts/table'
 import { onAbort } from './async'
 
 /** Parses an address to which the relay posts; `undefined` if it is not an http(s) link. */
@@ -22,8 +24,12 @@ export function parseEndpoint(address: string) {
 
 export type Endpoint = NonNullable<ReturnType<typeof parseEndpoint>>
 
-/** A post that ended because of its timeout or a stop. The message is the reason. */
-export class PostEnded extends Error {}
+/** A post that ended because of its timeout or a stop. */
+export class PostEnded extends Error {
+  constructor(readonly reason: Text) {
+    super(reason.toString())
+  }
+}
 
 /** Options of a post. `timeout` limits the whole exchange, in milliseconds; `stop` ends it at once. */
 export interface PostOptions { http?: HTTP, headers?: Readonly<Record<string, string>>, timeout: number, stop: AbortSignal }
@@ -50,8 +56,8 @@ export async function postJson<T>(
   read: (answer: Response) => T | Promise<T>,
 ): Promise<T> {
   const exchange = new AbortController()
-  const late = setTimeout(() => exchange.abort(new PostEnded(`no complete answer within ${timeout / 1000} s`)), timeout)
-  const stopped = () => exchange.abort(new PostEnded('the relay is stopping'))
+  const late = setTimeout(() => exchange.abort(new PostEnded(say('no-answer-within', { seconds: timeout / 1000 }))), timeout)
+  const stopped = () => exchange.abort(new PostEnded(say('relay-stopping')))
   const unwatch = onAbort(stop, stopped)
   try {
     if (stop.aborted) stopped()
@@ -89,29 +95,29 @@ export async function postJson<T>(
 }
 
 /** The meaning of error codes of Node.js, OpenSSL, zlib and undici. The first matching row counts. */
-const reasons: readonly (readonly [codes: RegExp, text: string])[] = [
-  [/^ECONNREFUSED$/, 'connection refused'],
-  [/^(ENOTFOUND|EAI_\w+)$/, 'the host name was not found'],
-  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, 'the host was not reached'],
-  [/^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'no connection in time'],
-  [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'no complete answer in time'],
-  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/, 'connection closed before the answer was complete'],
-  [/CERT|SIGNATURE|^(ERR_SSL|ERR_TLS)|^EPROTO$/, 'no TLS connection'],
-  [/^UND_ERR_ABORTED$/, 'the proxy makes no connection'],
-  [/^(HPE_|UND_ERR_)/, 'the answer is not valid HTTP'],
-  [/^Z_/, 'the answer is not compressed as it says'],
-]
+const reasons = [
+  [/^ECONNREFUSED$/, 'connection-refused'],
+  [/^(ENOTFOUND|EAI_\w+)$/, 'host-not-found'],
+  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, 'host-not-reached'],
+  [/^(ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'no-connection-in-time'],
+  [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'no-complete-answer'],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/, 'connection-closed-early'],
+  [/CERT|SIGNATURE|^(ERR_SSL|ERR_TLS)|^EPROTO$/, 'no-tls'],
+  [/^UND_ERR_ABORTED$/, 'no-proxy-connection'],
+  [/^(HPE_|UND_ERR_)/, 'invalid-http'],
+  [/^Z_/, 'invalid-compression'],
+] as const satisfies readonly (readonly [codes: RegExp, id: TextId])[]
 
 /**
  * Explains in a few words why a post, or reading its answer, failed. The texts of errors may quote the address or the answer, so only
  * their codes are used. The code may be that of the error or of any of its causes.
  */
-export function networkReason(error: unknown): string {
-  if (error instanceof PostEnded) return error.message
+export function networkReason(error: unknown): Text {
+  if (error instanceof PostEnded) return error.reason
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause.message === 'bad port') return 'a port that fetch does not connect to'
+    if (cause.message === 'bad port') return say('bad-port')
     const code = codeOf(cause)
-    if (/^[A-Z]\w{0,63}$/.test(code)) return `${reasons.find(([codes]) => codes.test(code))?.[1] ?? 'the exchange failed'} (${code})`
+    if (/^[A-Z]\w{0,63}$/.test(code)) return say('with-code', { reason: say(reasons.find(([codes]) => codes.test(code))?.[1] ?? 'exchange-failed'), code })
   }
-  return 'the exchange failed'
+  return say('exchange-failed')
 }

@@ -1,3 +1,5 @@
+import { say, type Text } from '../texts/text'
+
 /** Parses JSON; `undefined` for malformed text. */
 export function parseJson(text: string): unknown {
   try {
@@ -22,7 +24,7 @@ const [space = 0, quote = 0, backslash, comma, openArray, closeArray, openObject
  * @param most the most values
  * @returns the excess in words, such as `more than 64 levels`; `undefined` within the bounds
  */
-export function excessOfJson(bytes: Buffer, most = maxValues): string | undefined {
+export function excessOfJson(bytes: Buffer, most = maxValues): Text | undefined {
   let levels = 0
   // Counts the outermost value, the first value of each non-empty container, and the value after each comma.
   let values = 1
@@ -31,7 +33,7 @@ export function excessOfJson(bytes: Buffer, most = maxValues): string | undefine
     if (byte === quote) {
       for (at++; at < bytes.length && bytes[at] !== quote; at++) if (bytes[at] === backslash) at++
     } else if (byte === openArray || byte === openObject) {
-      if (++levels > maxLevels) return `more than ${maxLevels} levels`
+      if (++levels > maxLevels) return say('more-levels', { most: maxLevels })
       while ((bytes[at + 1] ?? quote) <= space) at++
       if (bytes[at + 1] !== closeArray && bytes[at + 1] !== closeObject) values++
     } else if (byte === closeArray || byte === closeObject) {
@@ -39,7 +41,7 @@ export function excessOfJson(bytes: Buffer, most = maxValues): string | undefine
     } else if (byte === comma) {
       values++
     }
-    if (values > most) return `more than ${most} values`
+    if (values > most) return say('more-values', { most })
   }
 }
 

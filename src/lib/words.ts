@@ -1,4 +1,5 @@
 import { demand, RelayError } from '../errors'
+import { say, words, type Text } from '../texts/text'
 import { quoted } from './log'
 
 /**
@@ -42,14 +43,27 @@ export function isSet<T>(value: T): value is NonNullable<T> {
  * Reads a setting, or a parameter of a query; `undefined` if it has no value.
  *
  * @param parse returns `undefined` for an invalid value
- * @param rule the expected value, in words
+ * @param rule the expected value
  * @throws RelayError `bad-request` for any other value
  */
-export function readValue<V, T>(name: string, value: V, parse: (value: NonNullable<V>) => T | undefined, rule: string): T | undefined {
+export function readValue<V, T>(
+  name: string, value: V, parse: (value: NonNullable<V>) => T | undefined, rule: Text | string,
+): T | undefined {
   if (!isSet(value)) return
   const parsed = parse(value)
-  demand(parsed !== undefined, `${name} must be ${rule}`)
+  demand(parsed !== undefined, mustBe(name, rule))
   return parsed
+}
+
+/** Says what a field must be. */
+export function mustBe(name: string, rule: Text | string): Text {
+  return say('must-be', { name, rule })
+}
+
+/** The rule for a value that must be one of these words. */
+export function either(...choices: readonly string[]): Text {
+  const last = choices.at(-1) ?? ''
+  return choices.length > 1 ? say('either', { others: choices.slice(0, -1), last }) : words(last)
 }
 
 /** Whether so few letters that are inserted, removed or replaced make one word of another. For one or two letters only. */
@@ -66,8 +80,8 @@ export function isNear(one: string, other: string, letters: number): boolean {
  * @param kind the name of such entries, in the plural
  * @throws RelayError `bad-request`, which names the first unknown field
  */
-export function refuseFields(kind: string, [unknownField]: readonly string[]): void {
-  if (unknownField !== undefined) throw new RelayError('bad-request', `${kind} have no field ${quoted(unknownField)}`)
+export function refuseFields(kind: string | Text, [unknownField]: readonly string[]): void {
+  if (unknownField !== undefined) throw new RelayError('bad-request', say('no-field', { kind, field: quoted(unknownField) }))
 }
 
 /**

@@ -1,5 +1,6 @@
 import { RelayError } from '../errors'
 import { safeName } from '../lib/file-name'
+import { say } from '../texts/text'
 import type { Link } from './model'
 
 const fileId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\/(?!\.{1,2}$)[^/\\%#?\p{Cc}]+$/u
@@ -19,23 +20,22 @@ const maxLength = 8192
 const maxHost = 253
 const maxHostPart = 63
 
-const expected = 'url must be an http(s) link, base64 data or a file ID returned by /upload'
-
 /**
  * Reads a `url` field. Whether a file ID names a file is checked when it is sent.
  *
+ * @param field the caller's name of the field
  * @throws RelayError `bad-request` for anything but an http(s) link, base64 data or a file ID, and for a link that is too long
  */
-export function parseLink(url: string): Link {
+export function parseLink(url: string, field = 'url'): Link {
   const head = data.exec(url)
-  if (head) return { kind: 'data', base64: parseBase64(url.slice(head[0].length)), ...head[1] && { mediaType: head[1] } }
+  if (head) return { kind: 'data', base64: parseBase64(url.slice(head[0].length), field), ...head[1] && { mediaType: head[1] } }
   if (url.length > maxLength || Buffer.byteLength(url) > maxLength) {
-    throw new RelayError('bad-request', `url must have at most ${maxLength} bytes, unless it is base64 data`)
+    throw new RelayError('bad-request', say('link-too-long', { field, most: maxLength }))
   }
   if (fileId.test(url)) return { kind: 'upload', id: url }
   const parts = remote.exec(url)
-  if (parts) return parseRemote(url, parts)
-  throw new RelayError('bad-request', expected)
+  if (parts) return parseRemote(url, parts, field)
+  throw new RelayError('bad-request', say('no-link', { field }))
 }
 
 /** A link as a caller would write it. */
@@ -61,17 +61,17 @@ export function nameOfUrl(url: string): string {
  * Checks a link by the URL Standard, and normalises only its scheme and dot segments. Some OneBot implementations first try a link as a
  * path: they normalise it, and open the file of that name. So no part of a link may climb out of its host.
  */
-function parseRemote(url: string, [, scheme = '', authority = '', path = '']: RegExpExecArray): Link {
-  if (unfit.test(url)) throw new RelayError('bad-request', 'url must hold no blanks and no line breaks: write a blank in a link as %20')
+function parseRemote(url: string, [, scheme = '', authority = '', path = '']: RegExpExecArray, field: string): Link {
+  if (unfit.test(url)) throw new RelayError('bad-request', say('link-blanks', { field }))
   const hostname = readHost(url, authority)
-  if (hostname === undefined) throw new RelayError('bad-request', expected)
+  if (hostname === undefined) throw new RelayError('bad-request', say('no-link', { field }))
   if (hostname.length > maxHost || hostname.split('.').some(part => part.length > maxHostPart)) {
-    throw new RelayError('bad-request', `the host of url must have at most ${maxHost} bytes, and ${maxHostPart} characters between its dots`)
+    throw new RelayError('bad-request', say('long-host', { field, most: maxHost, part: maxHostPart }))
   }
   const start = scheme.length + authority.length
   const resolved = scheme.toLowerCase() + authority + resolveDots(path) + url.slice(start + path.length)
   if (hostname.includes('..') || climbing.test(resolved)) {
-    throw new RelayError('bad-request', 'url must not hold ".." in its host, in its query or fragment, or beside an encoded slash')
+    throw new RelayError('bad-request', say('link-dots', { field }))
   }
   return { kind: 'remote', url: resolved }
 }
@@ -98,14 +98,14 @@ function resolveDots(path: string): string {
   return kept.join('') + (dotSegment.test(segments.at(-1) ?? '') ? '/' : '')
 }
 
-function parseBase64(text: string): string {
+function parseBase64(text: string, field: string): string {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
   const digits = text.slice(0, text.length - padding)
   const isWhole = padding === 0 ? digits.length % 4 !== 1 : text.length % 4 === 0
   // Searches for a forbidden character: a pattern for the whole text would need a stack as long as the text.
   const isUrlSafe = /[-_]/.test(digits)
   if (!isWhole || digits === '' || (isUrlSafe ? /[^A-Za-z0-9_-]/ : /[^A-Za-z0-9+/]/).test(digits)) {
-    throw new RelayError('bad-request', 'the base64 data in url is empty or malformed: encode the whole file, without line breaks')
+    throw new RelayError('bad-request', say('malformed-base64', { field }))
   }
   return isUrlSafe ? Buffer.from(digits, 'base64url').toString('base64') : text
 }

@@ -1,5 +1,6 @@
 import { demand } from '../errors'
 import { quoted } from '../lib/log'
+import { say, type Text } from '../texts/text'
 import { isObject, withoutNull } from '../lib/shape'
 import { readList } from '../lib/words'
 import type { Mentions } from './model'
@@ -17,7 +18,7 @@ const mostWords = 20
  */
 export function parseMentions(value: unknown): Mentions {
   const { critical, warning, info, ...others } = isObject(value) ? withoutNull(value) : { critical: value, warning: value, info: value }
-  demand(Object.keys(others).length === 0, 'mention goes by critical, warning and info only')
+  demand(Object.keys(others).length === 0, say('mention-severities'))
   const entries = Object.entries({ critical, warning, info }).filter(([, words]) => words !== undefined)
     .map(([severity, words]) => [severity, parseCalled(words, 'mention')] as const)
   return Object.fromEntries(entries.filter(([, words]) => words.length > 0))
@@ -25,15 +26,15 @@ export function parseMentions(value: unknown): Mentions {
 
 /** Reads whom to call: people, rotas, `all`, or `none`. @throws RelayError `bad-request`, which names the field */
 export function parseCalled(value: unknown, field: string): string[] {
-  const words = parsePeople(value, field, ', all or none')
-  demand(words.length === 1 || !words.includes(nobody), `${field}: ${nobody} goes alone`)
+  const words = parsePeople(value, field, say('called', { field }))
+  demand(words.length === 1 || !words.includes(nobody), say('nobody-alone', { field, word: nobody }))
   return words.filter(word => word !== nobody)
 }
 
-/** Reads a list of people and rotas. @throws RelayError `bad-request`, which names the field */
-export function parsePeople(value: unknown, field: string, others = ''): string[] {
+/** Reads a list of people and rotas. @param rule what to say of anything else @throws RelayError `bad-request`, which names the field */
+export function parsePeople(value: unknown, field: string, rule: Text = say('people', { field })): string[] {
   const words = [...new Set((readList(value) ?? []).map(toName))]
-  demand(words.length > 0 && words.length <= mostWords && words.every(isName), `${field} must be a person or rota${others}, or a list of these`)
+  demand(words.length > 0 && words.length <= mostWords && words.every(isName), rule)
   return words
 }
 
@@ -55,5 +56,5 @@ export function callsAll(words: readonly string[]): boolean {
  */
 export function demandCalled(words: readonly string[], field: string, isCalled: (word: string) => boolean): void {
   const unknown = words.find(word => word !== everybody && !isCalled(word))
-  demand(unknown === undefined, `${field}: there is no person and no rota ${quoted(unknown ?? '')}`)
+  demand(unknown === undefined, say('unknown-person', { field, name: quoted(unknown ?? '') }))
 }

@@ -4,7 +4,8 @@ import { quoted } from '../lib/log'
 import { isObject, toText, withoutNull, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
 import { day, parseDuration } from '../lib/time'
-import { isSet, readList, refuseFields } from '../lib/words'
+import { either, isSet, mustBe, readList, refuseFields } from '../lib/words'
+import { clauses, say, type Text } from '../texts/text'
 import { callsAll, demandCalled, parseCalled, parseMentions, parsePeople, wordsOf } from './mentions'
 import {
   httpPlatform, severities, type Ack, type Address, type HttpWay, type Step, type Ways, type Named, type Quiet, type Way, type TargetNames,
@@ -20,8 +21,8 @@ const mostWays = 20
 const mostSteps = 20
 /** The longest duration of a rule for incidents, in milliseconds. */
 const longestWait = 30 * day
-const quietRule = 'quiet must be an object such as {from: "22:00", to: "08:00", zone: Asia/Shanghai}'
-const wayRule = 'an address of first must be group:<id> or private:<id>, with platform and account in front or not, a name, an http:// or https:// address, or {url, secret, format}'
+const quietRule = say('object-rule', { name: 'quiet', example: '{from: "22:00", to: "08:00", zone: Asia/Shanghai}' })
+const wayRule = say('way-rule', { object: '{url, secret, format}' })
 
 /** What a name may refer to. */
 export interface Known {
@@ -38,19 +39,23 @@ export interface Known {
  */
 export function parseEntries<T>(
   setting: string, raw: JsonObject, parse: (name: string, value: unknown) => T,
-): { entries: Map<string, T>, warnings: string[] } {
+): { entries: Map<string, T>, warnings: Text[] } {
   const entries = new Map<string, T>()
-  const warnings: string[] = []
+  const warnings: Text[] = []
   for (const [written, value] of Object.entries(raw)) {
     const name = toName(written)
     try {
       entries.set(name, parse(name, value))
     } catch (error) {
       entries.delete(name)
-      warnings.push(`${setting}: ${quoted(name)} is left out: ${RelayError.from(error).message}`)
+      warnings.push(leftOut(setting, name, error))
     }
   }
   return { entries, warnings }
+}
+
+function leftOut(setting: string, name: string, error: unknown): Text {
+  return clauses(setting, say('left-out', { name: quoted(name) }), RelayError.from(error).said)
 }
 
 /**
@@ -59,7 +64,7 @@ export function parseEntries<T>(
  *
  * @returns the valid names, and a warning about each of the others
  */
-export function parseNames(raw: JsonObject, isCalled: Known['isCalled'] = () => false): { names: Map<string, Named>, warnings: string[] } {
+export function parseNames(raw: JsonObject, isCalled: Known['isCalled'] = () => false): { names: Map<string, Named>, warnings: Text[] } {
   const { entries: names, warnings } = parseEntries('targets', raw, parseNamed)
   // A name may refer to one after it, and to none that is left out.
   for (let before = -1; before !== warnings.length;) {
@@ -69,7 +74,7 @@ export function parseNames(raw: JsonObject, isCalled: Known['isCalled'] = () => 
         demandKnown(name, named, { names, isCalled })
       } catch (error) {
         names.delete(name)
-        warnings.push(`targets: ${quoted(name)} is left out: ${RelayError.from(error).message}`)
+        warnings.push(leftOut('targets', name, error))
       }
     }
   }
@@ -89,12 +94,12 @@ export function parseNamed(name: string, value: unknown, known?: Known): Named {
     mention: called, ack: rule, ...others
   } = isObject(value) ? withoutNull(value) : { to: value }
   refuseFields('targets', Object.keys(others))
-  demand(isWord(given), 'platform must be text')
+  demand(isWord(given), mustBe('platform', say('text')))
   const selfId = Number.isSafeInteger(account) ? String(account) : account
-  demand(isWord(selfId), 'selfId must be text')
+  demand(isWord(selfId), mustBe('selfId', say('text')))
   const language = languages.find(each => each === lang)
-  demand(language === lang, `lang must be ${languages.join(' or ')}`)
-  demand(first === undefined || to === undefined, 'give to or first, not both')
+  demand(language === lang, mustBe('lang', either(...languages)))
+  demand(first === undefined || to === undefined, say('to-or-first'))
   const spacing = isSet(digest) ? readSeconds(digest, 0, longestDigest, 'digest') : 0
   const hours = isSet(quiet) ? parseQuiet(quiet) : undefined
   const mentions = called === undefined ? {} : parseMentions(called)
@@ -112,10 +117,10 @@ export function parseNamed(name: string, value: unknown, known?: Known): Named {
     return named
   }
   if (first !== undefined) {
-    demand(given === undefined && selfId === undefined, 'with first, each address names its platform and account itself: leave out platform and selfId')
+    demand(given === undefined && selfId === undefined, say('first-has-bots'))
     return build({ addresses: [], isList: false, first: parseWays(first, after, whenUnknown) })
   }
-  demand(after === undefined && whenUnknown === undefined, 'after and when_unknown go with first')
+  demand(after === undefined && whenUnknown === undefined, say('only-with-first'))
   const platform = given && toPlatform(given)
   const words = readList(to) ?? []
   const addresses = words.flatMap(word => {
@@ -124,14 +129,14 @@ export function parseNamed(name: string, value: unknown, known?: Known): Named {
     return { ...address, ...platform !== undefined && { platform }, ...selfId !== undefined && { selfId } }
   })
   const isComplete = words.length > 0 && addresses.length === words.length
-  demand(isComplete, 'to must be group:<id> or private:<id>, or a list of these, and must not name another platform or account than platform and selfId')
+  demand(isComplete, say('to-rule'))
   return build({ addresses, isList: Array.isArray(to) || addresses.length > 1 })
 }
 
 function parseWays(first: unknown, after: unknown, whenUnknown: unknown): Ways {
   const values: unknown[] = typeof first === 'string' ? first.split(',').map(word => word.trim()) : Array.isArray(first) ? first : []
-  demand(values.length > 0 && values.length <= mostWays, `first must be a list of 1 to ${mostWays} addresses`)
-  demand(!isSet(whenUnknown) || whenUnknown === 'stop' || whenUnknown === 'next', 'when_unknown must be stop or next')
+  demand(values.length > 0 && values.length <= mostWays, say('first-rule', { most: mostWays }))
+  demand(!isSet(whenUnknown) || whenUnknown === 'stop' || whenUnknown === 'next', mustBe('when_unknown', either('stop', 'next')))
   return {
     ways: values.map(parseWay),
     after: isSet(after) ? readSeconds(after, 1, longestAfter, 'after') : usualAfter * 1000,
@@ -153,8 +158,8 @@ function parseWay(value: unknown): Way {
 function parseHttpWay({ url, secret, format, ...others }: JsonObject): HttpWay {
   const isAddress = typeof url === 'string' && /^https?:\/\//i.test(url) && URL.canParse(url)
   demand(isAddress && Object.keys(others).length === 0, wayRule)
-  demand(isWord(secret) && (secret === undefined || isSigningSecret(secret)), 'secret must be text, or whsec_ and a key in base64 with its padding')
-  demand(!isSet(format) || format === 'apprise', 'format must be apprise, or left out')
+  demand(isWord(secret) && (secret === undefined || isSigningSecret(secret)), say('secret-rule'))
+  demand(!isSet(format) || format === 'apprise', say('format-rule'))
   return { url, ...secret !== undefined && { secret }, ...isSet(format) && { format: 'apprise' } }
 }
 
@@ -165,18 +170,18 @@ export function callsOf({ mention, ack }: Named): string[] {
 
 /** Reads the rules for incidents. */
 function parseAck(value: unknown): Ack {
-  demand(isObject(value), 'ack must be an object such as {from: warning, escalate: [{after: 5m, mention: all}]}')
+  demand(isObject(value), say('object-rule', { name: 'ack', example: '{from: warning, escalate: [{after: 5m, mention: all}]}' }))
   const { from = 'warning', who, remind, escalate = [], ...others } = withoutNull(value)
-  refuseFields('rules of ack', Object.keys(others))
+  refuseFields(say('rules-of-ack'), Object.keys(others))
   const least = severities.find(each => each === from)
-  demand(least !== undefined && least !== 'ok', 'ack.from must be critical, warning or info')
-  demand(Array.isArray(escalate) && escalate.length <= mostSteps, `ack.escalate must be a list of at most ${mostSteps} steps`)
+  demand(least !== undefined && least !== 'ok', mustBe('ack.from', either('critical', 'warning', 'info')))
+  demand(Array.isArray(escalate) && escalate.length <= mostSteps, say('steps-rule', { most: mostSteps }))
   const people = who === undefined ? undefined : parsePeople(who, 'ack.who')
-  demand(!people || !callsAll(people), 'ack.who must be people and rotas: leave it out to let everybody act')
+  demand(!people || !callsAll(people), say('who-rule'))
   const last = escalate.length - 1
   const steps = Array.from<unknown, Step>(escalate, (step, index) => parseStep(step, `ack.escalate[${index}]`, index === last))
   for (const [index, { after }] of steps.entries()) {
-    demand(after > (steps[index - 1]?.after ?? 0), `ack.escalate[${index}].after must be later than the step before: it counts from the first message`)
+    demand(after > (steps[index - 1]?.after ?? 0), say('after-rule', { field: `ack.escalate[${index}].after` }))
   }
   return {
     from: least, escalate: steps, ...people && { who: people },
@@ -185,15 +190,15 @@ function parseAck(value: unknown): Ack {
 }
 
 function parseStep(value: unknown, field: string, isLast: boolean): Step {
-  demand(isObject(value), `${field} must be an object such as {after: 5m, mention: all}`)
+  demand(isObject(value), say('object-rule', { name: field, example: '{after: 5m, mention: all}' }))
   const { after, mention = 'none', to, again, ...others } = withoutNull(value)
-  refuseFields('steps of ack.escalate', Object.keys(others))
+  refuseFields(say('steps-of-ack'), Object.keys(others))
   const words = parseCalled(mention, `${field}.mention`)
   const address = typeof to === 'string' ? readChat(to) : undefined
   const target = address ? writeAddress(address) : to === undefined ? to : toName(toText(to))
-  demand(target === undefined || address !== undefined || isName(target), `${field}.to must be group:<id> or private:<id>, or a name`)
-  demand(words.length > 0 || target !== undefined, `${field} must have mention or to`)
-  demand(again === undefined || isLast, `${field}.again goes with the last step only`)
+  demand(target === undefined || address !== undefined || isName(target), say('step-to-rule', { field: `${field}.to` }))
+  demand(words.length > 0 || target !== undefined, say('empty-step', { field }))
+  demand(again === undefined || isLast, say('only-last-step', { field: `${field}.again` }))
   return {
     after: readDuration(after, `${field}.after`), mention: words, ...target !== undefined && { to: target },
     ...again !== undefined && { again: readDuration(again, `${field}.again`) },
@@ -203,14 +208,14 @@ function parseStep(value: unknown, field: string, isLast: boolean): Step {
 /** @returns milliseconds */
 function readDuration(value: unknown, field: string): number {
   const duration = parseDuration(value) ?? 0
-  demand(duration > 0 && duration <= longestWait, `${field} must be a duration of at most 30d: seconds, or such as 90s, 5m, 4h or 1d`)
+  demand(duration > 0 && duration <= longestWait, say('duration-rule', { field }))
   return duration
 }
 
 /** Checks that what a name refers to is there. Each name among its ways has to lead to one chat, which rules out circles, too. */
 function demandKnown(name: string, { first, mention, ack }: Named, { names, isCalled }: Known): void {
   for (const way of first?.ways ?? []) {
-    if ('name' in way) demand(chatOf(way.name, names) !== undefined, `first: ${JSON.stringify(way.name)} must be a name that leads to one chat`)
+    if ('name' in way) demand(chatOf(way.name, names) !== undefined, say('way-to-one-chat', { name: JSON.stringify(way.name) }))
   }
   demandCalled(wordsOf(mention), 'mention', isCalled)
   demandCalled(ack?.who ?? [], 'ack.who', isCalled)
@@ -218,8 +223,8 @@ function demandKnown(name: string, { first, mention, ack }: Named, { names, isCa
     demandCalled(step.mention, `ack.escalate[${index}].mention`, isCalled)
     if (step.to === undefined || readAddress(step.to)) continue
     const field = `ack.escalate[${index}].to`
-    demand(!escalatesTo(name, step.to, names), `${field}: ${JSON.stringify(step.to)} leads back to this name`)
-    demand(names.get(step.to) !== undefined, `${field}: there is no name ${JSON.stringify(step.to)}`)
+    demand(!escalatesTo(name, step.to, names), say('leads-back', { field, name: JSON.stringify(step.to) }))
+    demand(names.get(step.to) !== undefined, say('no-name', { field, name: JSON.stringify(step.to) }))
   }
 }
 
@@ -235,22 +240,22 @@ function parseQuiet(value: unknown): Quiet {
   demand(isObject(value), quietRule)
   const { from, to, zone = ownZone(), ...others } = value
   demand(Object.keys(others).length === 0, quietRule)
-  demand(typeof zone === 'string' && isZone(zone), 'quiet.zone must be the name of a time zone, such as Asia/Shanghai')
+  demand(typeof zone === 'string' && isZone(zone), say('zone-rule', { field: 'quiet.zone' }))
   const [begin, end] = [readMinutes(from, 'from'), readMinutes(to, 'to')]
-  demand(begin !== end, 'quiet.from and quiet.to must differ: nothing would ever leave')
+  demand(begin !== end, say('always-quiet'))
   return { from: begin, to: end, zone }
 }
 
 /** Reads a time of the day. */
 function readMinutes(value: unknown, name: string): number {
   const [, hours, minutes] = typeof value === 'string' ? /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(value) ?? [] : []
-  demand(hours !== undefined, `quiet.${name} must be a time such as '22:00'`)
+  demand(hours !== undefined, say('time-of-day-rule', { field: `quiet.${name}` }))
   return Number(hours) * 60 + Number(minutes)
 }
 
 /** @returns milliseconds */
 function readSeconds(value: unknown, least: number, most: number, name: string): number {
-  demand(typeof value === 'number' && value >= least && value <= most, `${name} must be a number of seconds from ${least} to ${most}`)
+  demand(typeof value === 'number' && value >= least && value <= most, say('seconds-rule', { name, least, most }))
   return Math.round(value * 1000)
 }
 

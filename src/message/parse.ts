@@ -3,7 +3,8 @@ import { safeName } from '../lib/file-name'
 import { printable } from '../lib/log'
 import { fieldsOf, isObject, toText, type JsonObject } from '../lib/shape'
 import { day, parseTime } from '../lib/time'
-import { isSet } from '../lib/words'
+import { either, isSet, mustBe } from '../lib/words'
+import { isText, say, type Text } from '../texts/text'
 import { parseLink, writeLink } from './link'
 import { everybody, parseMentions } from './mentions'
 import {
@@ -29,7 +30,7 @@ const mentionable = /^[^\s<>&"'`\p{C}]+$/u
 /** The fields of a request that set when and how its message is sent. */
 export const wishFields = ['urgent', 'send_at', 'thread', 'thread_mode', 'severity', 'mention'] as const
 
-const bodyRule = 'the body must be a JSON object'
+const bodyRule = say('body-object')
 
 /**
  * Reads the content of a body of `POST /webhook`: a batch if it has `messages`, otherwise a single message.
@@ -46,7 +47,7 @@ export function parseContent(body: unknown): Content {
     return { mode: 'single', ...expiry, items: isAlone ? [main] : addCompanions(main, body) }
   }
   const values = readMessages(messages)
-  demand(values.length > 0, 'messages must not be empty')
+  demand(values.length > 0, say('no-messages'))
   return { mode: 'batch', ...expiry, items: parseItems(values) }
 }
 
@@ -59,12 +60,12 @@ export function parseContent(body: unknown): Content {
 export function parseTo(body: unknown, names: TargetNames = new Map()): Destinations {
   const { bot, target, to } = parseRoute(body)
   if (to === '') {
-    demand(target !== undefined, `to, group_id or user_id is required${foundInstead(fieldsOf(body), knownFields(fieldsOf(body)))}`)
+    demand(target !== undefined, foundInstead(say('target-required'), fieldsOf(body), knownFields(fieldsOf(body))))
     return { list: [{ target, bot, asked: writeTarget(target) }], isList: false }
   }
-  demand(!target, 'give to, group_id or user_id, only one of them')
+  demand(!target, say('one-target-field'))
   const isFit = typeof to === 'string' || (Array.isArray(to) && to.every(word => typeof word === 'string'))
-  demand(isFit, 'to must be one target, as text, or a list of them')
+  demand(isFit, say('to-text-or-list'))
   return parseDestinations(to, bot, names)
 }
 
@@ -75,18 +76,18 @@ export function parseTo(body: unknown, names: TargetNames = new Map()): Destinat
  */
 export function parseSelector(body: unknown): BotSelector {
   const { bot, target, to } = parseRoute(body)
-  demand(!target && to === '', 'the target is in the path: leave out to, group_id and user_id')
+  demand(!target && to === '', say('target-in-path'))
   return bot
 }
 
 function parseRoute(body: unknown): { bot: BotSelector, target: Target | undefined, to: unknown } {
   demand(isObject(body), bodyRule)
   const { platform, to } = body
-  demand(platform === undefined || platform === null || typeof platform === 'string', 'platform must be a string')
+  demand(platform === undefined || platform === null || typeof platform === 'string', mustBe('platform', say('string')))
   const selfId = parseId(body, 'self_id')
   const group = parseId(body, 'group_id')
   const user = parseId(body, 'user_id')
-  demand(group === undefined || user === undefined, 'give group_id or user_id, not both')
+  demand(group === undefined || user === undefined, say('group-or-user'))
   const id = group ?? user
   return {
     bot: { ...platform && { platform: toPlatform(platform) }, ...selfId !== undefined && { selfId } },
@@ -135,18 +136,18 @@ function knownFields({ messages }: JsonObject): ReadonlySet<string> {
 }
 
 /**
- * The fields without a meaning, for the error about a missing one: callers know other interfaces, where `msg` is `text` and `group_id` is
+ * Adds the fields without a meaning to the error about a missing one: callers know other interfaces, where `msg` is `text` and `group_id` is
  * `chat_id`. Which of the fields was meant is left to the caller.
  *
  * @param known as for `unknownFields`
  */
-export function foundInstead(object: JsonObject, known: ReadonlySet<string>): string {
-  return tellFound(unknownFields(object, known))
+export function foundInstead(failure: Text, object: JsonObject, known: ReadonlySet<string>): Text {
+  return tellFound(failure, unknownFields(object, known))
 }
 
 /** As {@link foundInstead}, with the names themselves. */
-export function tellFound(names: readonly string[]): string {
-  return names.length > 0 ? `: found ${names.slice(0, mostFound).map(name => JSON.stringify(name)).join(', ')} instead` : ''
+export function tellFound(failure: Text, names: readonly string[]): Text {
+  return names.length > 0 ? say('found-instead', { failure, names: names.slice(0, mostFound).map(name => JSON.stringify(name)) }) : failure
 }
 
 /** @param known the known fields; if `type` is one of them, the fields of that type are known, too */
@@ -165,10 +166,10 @@ export function printNames(names: readonly string[], prefix = ''): string[] {
   return names.slice(0, maxIgnored).map(name => printable((prefix + name).slice(0, longestIgnored)))
 }
 
-/** Items as plain JSON, as callers write them. */
+/** Items as callers write them, with the texts of errors. */
 export function writeItems(items: readonly ParsedItem[]): unknown[] {
   return items.map(item => {
-    if (item instanceof RelayError) return { error: item.code, msg: item.message }
+    if (item instanceof RelayError) return { error: item.code, msg: item.said }
     const { type } = item
     if (type === 'text') return { type, msg: item.text, ...item.line !== undefined && { line: item.line } }
     if (type === 'at') return { type, user_id: item.userId ?? everybody }
@@ -177,12 +178,12 @@ export function writeItems(items: readonly ParsedItem[]): unknown[] {
   })
 }
 
-/** Reads the result of `writeItems`. An item that this release refuses becomes an error. */
+/** Reads the result of `writeItems`, parsed with `revive`. An item that this release refuses becomes an error. */
 export function readItems(stored: unknown): ParsedItem[] {
   if (!Array.isArray(stored)) return []
   return stored.map((value: unknown) => {
     const { error, msg, name, line }: JsonObject = isObject(value) ? value : {}
-    if (isErrorCode(error)) return new RelayError(error, typeof msg === 'string' ? msg : undefined)
+    if (isErrorCode(error)) return new RelayError(error, isText(msg) || typeof msg === 'string' ? msg : undefined)
     const item = parseItemSafely(value)
     if ('text' in item && typeof line === 'string') return { ...item, line }
     return 'link' in item && typeof name === 'string' ? { ...item, name } : item
@@ -199,7 +200,7 @@ export function parseReply(body: JsonObject): Reply | undefined {
   const messages = readMessages(body.messages ?? [])
   if (messages.length === 0) {
     if (reply === undefined || reply === null) return
-    demand(typeof reply === 'string', 'reply must be a string')
+    demand(typeof reply === 'string', mustBe('reply', say('string')))
     if (!reply.trim()) return
   }
   const items = parseItems(messages.length > 0 ? messages : [{ msg: reply }])
@@ -219,20 +220,20 @@ export function parseExpiry(fields: JsonObject): Pick<Content, 'expiresIn'> {
   const seconds = fields.expires_in ?? undefined
   if (seconds === undefined) return {}
   const isTime = typeof seconds === 'number' && seconds > 0 && seconds <= maxExpiry
-  demand(isTime, `expires_in must be a number of seconds, above 0 and up to ${maxExpiry}`)
+  demand(isTime, say('expiry-rule', { most: maxExpiry }))
   return { expiresIn: seconds * 1000 }
 }
 
 /**
  * Reads when and how to send a message. Null and an empty text count as absent.
  *
- * @param isText whether the fields come from a form or a query, where everything is text
+ * @param isForm whether the fields come from a form or a query, where everything is text
  * @throws RelayError `bad-request`, which names the field
  */
-export function parseWishes(fields: JsonObject, isText = false): Wishes {
+export function parseWishes(fields: JsonObject, isForm = false): Wishes {
   const [urgent, at, thread, mode, severity, mention] = wishFields.map(name => fields[name] === '' ? undefined : fields[name] ?? undefined)
   return {
-    ...urgent !== undefined && { urgent: readUrgent(urgent, isText) },
+    ...urgent !== undefined && { urgent: readUrgent(urgent, isForm) },
     ...at !== undefined && { sendAt: readSendAt(at) },
     ...thread !== undefined && { thread: readThread(thread) },
     ...mode !== undefined && { threadMode: readMode(mode) },
@@ -241,10 +242,10 @@ export function parseWishes(fields: JsonObject, isText = false): Wishes {
   }
 }
 
-function readUrgent(value: unknown, isText: boolean): boolean {
+function readUrgent(value: unknown, isForm: boolean): boolean {
   if (typeof value === 'boolean') return value
-  const found = isText ? ['0', 'false', '1', 'true'].indexOf(String(value)) : -1
-  demand(found >= 0, isText ? 'urgent must be 1, true, 0 or false' : 'urgent must be true or false')
+  const found = isForm ? ['0', 'false', '1', 'true'].indexOf(String(value)) : -1
+  demand(found >= 0, mustBe('urgent', isForm ? either('1', 'true', '0', 'false') : either('true', 'false')))
   return found > 1
 }
 
@@ -253,25 +254,25 @@ function readSendAt(value: unknown): SendAt {
   const written = typeof value === 'number' || typeof value === 'string' ? String(value).trim() : ''
   const now = Date.now()
   const at = /^\d+(\.\d+)?$/.test(written) ? now + Number(written) * 1000 : parseTime(written)
-  demand(!Number.isNaN(at), 'send_at must be a date-time with an offset, such as 2026-11-20T18:00:00+08:00, or a number of seconds from now')
-  demand(at <= now + longestAhead, 'send_at must be at most 30 days ahead')
+  demand(!Number.isNaN(at), say('send-at-rule'))
+  demand(at <= now + longestAhead, say('send-at-late'))
   return { at: Math.round(at), written }
 }
 
 function readThread(name: unknown): string {
-  demand(typeof name === 'string' && name.trim() !== '' && Array.from(name).length <= longestThread, `thread must be text of 1 to ${longestThread} characters`)
+  demand(typeof name === 'string' && name.trim() !== '' && Array.from(name).length <= longestThread, mustBe('thread', say('short-text', { most: longestThread })))
   return name.toWellFormed()
 }
 
 function readMode(value: unknown): ThreadMode {
   const mode = threadModes.find(each => each === value)
-  demand(mode !== undefined, 'thread_mode must be reply, update or replace')
+  demand(mode !== undefined, mustBe('thread_mode', either(...threadModes)))
   return mode
 }
 
 function readSeverity(value: unknown): Severity {
   const severity = severities.find(each => each === value)
-  demand(severity !== undefined, 'severity must be critical, warning, info or ok')
+  demand(severity !== undefined, mustBe('severity', either(...severities)))
   return severity
 }
 
@@ -287,8 +288,8 @@ export function parseId(fields: JsonObject, name: string): string | undefined {
 
 function readId(value: unknown, name: string): string {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
-  demand(typeof value === 'string', `${name} must be a string or a whole number, one of more than 15 digits a string`)
-  demand(value.length <= maxIdLength && value.trim() !== '' && !control.test(value), `${name} is not an ID: it must be one line of 1 to ${maxIdLength} characters`)
+  demand(typeof value === 'string', say('id-type-rule', { name }))
+  demand(value.length <= maxIdLength && value.trim() !== '' && !control.test(value), say('id-rule', { name, most: maxIdLength }))
   return value
 }
 
@@ -299,15 +300,15 @@ function readId(value: unknown, name: string): string {
  *   mentioning everybody requires a scope
  */
 export function parseMentioned(id: string): string | null {
-  demand(mentionable.test(id), 'the ID of a mention must not hold blanks, quotation marks, &, < or >')
+  demand(mentionable.test(id), say('mention-id-rule'))
   // Zero is everybody to go-cqhttp and Lagrange.
-  demand(!/^[+-]?0+$/.test(id), `0 is the ID of nobody: "${everybody}" mentions everybody`)
+  demand(!/^[+-]?0+$/.test(id), say('zero-is-nobody', { everybody }))
   return id === everybody ? null : id
 }
 
 function readMessages(messages: unknown): readonly unknown[] {
-  demand(Array.isArray(messages), 'messages must be an array')
-  demand(messages.length <= maxItems, `messages must hold at most ${maxItems} items`)
+  demand(Array.isArray(messages), mustBe('messages', say('array')))
+  demand(messages.length <= maxItems, say('too-many-items', { most: maxItems }))
   return messages
 }
 
@@ -315,13 +316,12 @@ function readMessages(messages: unknown): readonly unknown[] {
 function parseItems(values: readonly unknown[]): ParsedItem[] {
   const items = values.map(parseItemSafely)
   if (items.some(item => 'type' in item && ['text', 'image', 'at'].includes(item.type))) return items
-  const rule = 'a reply cannot be sent alone: add a text, picture or mention'
-  return items.map(item => 'messageId' in item ? new RelayError('bad-request', rule) : item)
+  return items.map(item => 'messageId' in item ? new RelayError('bad-request', say('reply-alone')) : item)
 }
 
 function parseItemSafely(value: unknown): ParsedItem {
   try {
-    demand(isObject(value), 'an item of messages must be an object')
+    demand(isObject(value), say('item-object'))
     return parseItem(value, false)
   } catch (error) {
     return RelayError.from(error)
@@ -330,15 +330,15 @@ function parseItemSafely(value: unknown): ParsedItem {
 
 /** Reads a picture, video, voice message or file. */
 const media = (type: MediaItem['type']) => ({ url }: JsonObject): Item => {
-  demand(typeof url === 'string', 'url must be a string')
+  demand(typeof url === 'string', mustBe('url', say('string')))
   return { type, link: parseLink(url) }
 }
 
 /** Reads an item of each type from its fields. */
 const readers: ReadonlyMap<unknown, (fields: JsonObject) => Item> = new Map(Object.entries({
   text({ msg }) {
-    demand(typeof msg === 'string', 'msg must be a string')
-    demand(msg.trim() !== '', 'msg must not be blank')
+    demand(typeof msg === 'string', mustBe('msg', say('string')))
+    demand(msg.trim() !== '', say('msg-blank'))
     // UTF-8 has no lone surrogates: the history of the platform would show U+FFFD.
     return { type: 'text', text: msg.toWellFormed() }
   },
@@ -354,10 +354,10 @@ const readers: ReadonlyMap<unknown, (fields: JsonObject) => Item> = new Map(Obje
 function parseItem(fields: JsonObject, isAlone: boolean): Item {
   const type = fields.type ?? 'text'
   const read = isAlone && (type === 'at' || type === 'reply') ? undefined : readers.get(type)
-  demand(read !== undefined, 'type must be text, image, file, video or audio; inside messages, at and reply are allowed as well')
+  demand(read !== undefined, say('type-rule'))
   const [needed = ''] = ownFields.get(type) ?? []
   if ((fields[needed] ?? '') === '') {
-    throw new RelayError('bad-request', `${needed} is required for type ${toText(type)}${foundInstead(fields, isAlone ? singleFields : itemFields)}`)
+    throw new RelayError('bad-request', foundInstead(say('field-required', { field: needed, type: toText(type) }), fields, isAlone ? singleFields : itemFields))
   }
   return read(fields)
 }
@@ -366,17 +366,17 @@ function parseItem(fields: JsonObject, isAlone: boolean): Item {
 function addCompanions(main: Item, fields: JsonObject): Item[] {
   const messageId = parseId(fields, 'reply_to')
   const mentioned = [fields.at].flat().flatMap(at => parseId({ at }, 'at') ?? [])
-  demand(mentioned.length <= maxItems, `at must hold at most ${maxItems} IDs`)
+  demand(mentioned.length <= maxItems, say('too-many-mentions', { most: maxItems }))
   const companions: Item[] = mentioned.map(id => ({ type: 'at', userId: parseMentioned(id) }))
   if (messageId !== undefined) companions.unshift({ type: 'reply', messageId })
   const isFit = companions.length === 0 || main.type === 'text' || main.type === 'image'
-  demand(isFit, 'at and reply_to go with a text or an image only: send this item without them')
+  demand(isFit, say('companions-rule'))
   return [...companions, main]
 }
 
 /** Reads the name of a file in the chat; by default it is the end of the link. */
 function readName({ name }: JsonObject): Pick<MediaItem, 'name'> {
   if (!isSet(name)) return {}
-  demand(typeof name === 'string', 'name must be a string')
+  demand(typeof name === 'string', mustBe('name', say('string')))
   return { name: safeName(name) }
 }

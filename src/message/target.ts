@@ -1,5 +1,6 @@
 import { RelayError } from '../errors'
 import { quoted } from '../lib/log'
+import { say } from '../texts/text'
 import {
   httpPlatform, type Address, type BotSelector, type Destination, type Destinations, type HttpWay, type Ways, type Named, type Route,
   type Target, type TargetNames,
@@ -8,7 +9,7 @@ import {
 /** Of any script: marks belong to letters. Some letters and marks are invisible. */
 const namePattern = /^(?=[\p{L}\p{N}])(?:(?!\p{DI})[\p{L}\p{M}\p{N}._-]){1,64}$/u
 /** What a name must be. */
-export const nameRule = 'a name must be 1 to 64 letters, digits, dots, underscores and hyphens, in their usual width, and begin with a letter or digit'
+export const nameRule = say('name-rule')
 const targetPattern = /^(group|private):(\P{Cc}{1,255})$/u
 const addressPattern = /^([^:\s]{1,255}):(?:([^:\s]{1,255}):)??((?:group|private):.*)$/su
 
@@ -105,23 +106,22 @@ export function parseDestinations(to: string | readonly string[], bot: BotSelect
     }
     if (found.size > maxTargets) throw tooMany()
   }
-  if (found.size === 0) throw new RelayError('bad-request', 'to must not be empty')
+  if (found.size === 0) throw new RelayError('bad-request', say('to-empty'))
   return { list: [...found.values()], isList }
 }
 
 /** The log omits the word, which may be a text or a key in the wrong place. */
 function noSuchTarget(word: string): RelayError {
-  const message = `no such target ${quoted(word)}: write group:<id> or private:<id>, or a name from the list of targets`
-  return new RelayError('no-such-target', message, { logText: 'no such target' })
+  return new RelayError('no-such-target', say('no-target-named', { target: quoted(word) }), { logText: say('no-such-target') })
 }
 
 function tooMany(): RelayError {
-  return new RelayError('bad-request', `more than ${maxTargets} targets: send several requests`)
+  return new RelayError('bad-request', say('too-many-targets', { most: maxTargets }))
 }
 
 /** @throws RelayError `no-such-target` if no way is left; `bad-request` if the request names a bot */
 function routeOf(name: string, { after, whenUnknown }: Ways, ways: readonly Address[], { platform, selfId }: BotSelector): Route {
-  if ((platform ?? selfId) !== undefined) throw new RelayError('bad-request', `${name} has several ways, each with a bot of its own: leave out platform and self_id`)
+  if ((platform ?? selfId) !== undefined) throw new RelayError('bad-request', say('ways-have-bots', { name }))
   if (ways.length === 0) throw noSuchTarget(name)
   return { name, ways, after, whenUnknown }
 }
@@ -161,7 +161,7 @@ export function chatOf(name: string, names: TargetNames): Address | undefined {
 /** Combines the bot of a request with the bot of its target. */
 function agree(asked: BotSelector, platform = asked.platform, selfId = asked.selfId): BotSelector {
   if ((asked.platform ?? platform) !== platform || (asked.selfId ?? selfId) !== selfId) {
-    throw new RelayError('bad-request', 'the target names one bot, and platform or self_id another bot: leave out platform and self_id')
+    throw new RelayError('bad-request', say('two-bots'))
   }
   return { ...platform !== undefined && { platform }, ...selfId !== undefined && { selfId } }
 }

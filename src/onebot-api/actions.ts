@@ -8,6 +8,8 @@ import { parseId } from '../message/parse'
 import { writeTarget } from '../message/target'
 import { isUnfinished, messageIdsOf, resultOf } from '../relay/delivery/delivery'
 import type { Relay } from '../relay/relay'
+import { either, mustBe } from '../lib/words'
+import { say } from '../texts/text'
 import { writeId, type Reply } from './answer'
 import { parseFile, parseMessage } from './message'
 import { readFlag } from './params'
@@ -95,7 +97,7 @@ async function send(sender: Sender, { exchange }: Call, { target, items }: Messa
 async function recall(relay: Relay, { exchange, params }: Call): Promise<Reply> {
   const { caller } = exchange
   const messageId = parseId(params, 'message_id')
-  if (messageId === undefined) throw new RelayError('bad-request', 'message_id is required')
+  if (messageId === undefined) throw new RelayError('bad-request', say('required', { field: 'message_id' }))
   caller.spend(1)
   await relay.inquiries.recall(messageId, await relay.history(), (target, platform) => caller.maySendTo(target, platform))
   return { data: null }
@@ -115,7 +117,7 @@ function readMessage(params: JsonObject): Item[] {
 function readTarget(params: JsonObject, kind: Target['kind']): Target {
   const field = kind === 'group' ? 'group_id' : 'user_id'
   const id = parseId(params, field)
-  if (id === undefined) throw new RelayError('bad-request', `${field} is required`)
+  if (id === undefined) throw new RelayError('bad-request', say('required', { field }))
   // Without the group, implementations reach no member of a group who is not a friend.
   const group = kind === 'private' && parseId(params, 'group_id')
   return { kind, id, ...group && { group } }
@@ -125,6 +127,6 @@ function readTarget(params: JsonObject, kind: Target['kind']): Target {
 function kindOf(params: JsonObject): Target['kind'] {
   const { message_type: type } = params
   if (type === 'group' || type === 'private') return type
-  if (type !== undefined && type !== '') throw new RelayError('bad-request', 'message_type must be group or private')
+  if (type !== undefined && type !== '') throw new RelayError('bad-request', mustBe('message_type', either('group', 'private')))
   return parseId(params, 'group_id') === undefined ? 'private' : 'group'
 }

@@ -5,6 +5,7 @@ import { RelayError } from '../errors'
 import type { BodyLimits } from '../http/body'
 import type { Exchange, Route } from '../http/routes'
 import type { JsonObject } from '../lib/shape'
+import { say } from '../texts/text'
 import { actionsOf, type ActionOptions } from './actions'
 import { failure, success } from './answer'
 import { readParams } from './params'
@@ -33,7 +34,7 @@ export function oneBotRoutes(options: OneBotApiOptions): Route[] {
     methods: () => methods,
     async handle(exchange) {
       const action = actions.get(exchange.params.action ?? '')
-      if (!action) throw new RelayError('not-found', 'the relay has no such action')
+      if (!action) throw new RelayError('not-found', say('no-onebot-action'))
       const params = await readParams(exchange, exchange.query, limits)
       calls.set(exchange, params)
       return success(await action({ exchange, params }), params)
@@ -55,6 +56,6 @@ function identify({ request, query, address }: Exchange, access: Access): Caller
     return access.identify(candidates, address)
   } catch (error) {
     if (candidates.length === 0 || !(error instanceof RelayError && error.code === 'unauthorized')) throw error
-    throw new RelayError('forbidden', 'wrong access token: it matches no key', { logText: error.logText })
+    throw new RelayError('forbidden', say('wrong-access-token'), { logText: error.logText })
   }
 }

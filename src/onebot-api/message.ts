@@ -4,6 +4,7 @@ import { isObject } from '../lib/shape'
 import { parseLink } from '../message/link'
 import type { Item, MediaItem } from '../message/model'
 import { parseId, parseMentioned } from '../message/parse'
+import { clauses, say } from '../texts/text'
 import { readCodes, readSegment, type Segment } from '../message/segments'
 
 /** The most segments of a message. */
@@ -22,7 +23,7 @@ export function parseMessage(message: unknown, isPlain: boolean): Item[] {
   const items: Item[] = []
   let count = 0
   for (const segment of segmentsOf(message, isPlain)) {
-    if (++count > maxSegments) throw new RelayError('bad-request', `message must have at most ${maxSegments} segments`)
+    if (++count > maxSegments) throw new RelayError('bad-request', say('too-many-segments', { most: maxSegments }))
     const item = toItem(segment)
     const last = items.at(-1)
     // A blank between two mentions is part of the text around it.
@@ -30,9 +31,9 @@ export function parseMessage(message: unknown, isPlain: boolean): Item[] {
     else items.push(item)
   }
   const seen = items.filter(item => item.type !== 'text' || item.text.trim() !== '')
-  if (seen.length === 0) throw new RelayError('bad-request', 'message must not be empty')
+  if (seen.length === 0) throw new RelayError('bad-request', say('message-empty'))
   if (seen.some(isReply) && !seen.some(({ type }) => type === 'text' || type === 'image' || type === 'at')) {
-    throw new RelayError('bad-request', 'a reply cannot be sent alone: add a text, picture or mention')
+    throw new RelayError('bad-request', say('reply-alone'))
   }
   return seen
 }
@@ -53,10 +54,10 @@ function* segmentsOf(message: unknown, isPlain: boolean): Generator<Segment> {
     else yield* readCodes(message)
     return
   }
-  if (!Array.isArray(message) && !isObject(message)) throw new RelayError('bad-request', 'message must be a text, a segment or a list of segments')
+  if (!Array.isArray(message) && !isObject(message)) throw new RelayError('bad-request', say('message-type'))
   for (const value of [message].flat()) {
     const segment = readSegment(value)
-    if (!segment) throw new RelayError('bad-request', 'each segment of message must be an object with a type')
+    if (!segment) throw new RelayError('bad-request', say('segment-type'))
     yield segment
   }
 }
@@ -65,7 +66,7 @@ function toItem(segment: Segment): Item {
   const { type, data } = segment
   switch (type) {
     case 'text':
-      if (typeof data.text !== 'string' && typeof data.text !== 'number') throw new RelayError('bad-request', 'text: text must be a text')
+      if (typeof data.text !== 'string' && typeof data.text !== 'number') throw new RelayError('bad-request', say('text-of-segment'))
       return { type, text: String(data.text).toWellFormed() }
     case 'face':
       return { type: 'text', text: face }
@@ -77,26 +78,25 @@ function toItem(segment: Segment): Item {
       return toMedia('audio', segment)
     case 'at': {
       const userId = parseId(data, 'qq')
-      if (userId === undefined) throw new RelayError('bad-request', 'at: qq is required')
+      if (userId === undefined) throw new RelayError('bad-request', clauses('at', say('required', { field: 'qq' })))
       return { type, userId: parseMentioned(userId) }
     }
     case 'reply': {
       const messageId = parseId(data, 'id')
-      if (messageId === undefined) throw new RelayError('bad-request', 'reply: id is required')
+      if (messageId === undefined) throw new RelayError('bad-request', clauses('reply', say('required', { field: 'id' })))
       return { type, messageId }
     }
     default:
-      throw new RelayError('bad-request', 'the segments of a message must be text, image, video, record, file, at, reply or face: nothing was sent')
+      throw new RelayError('bad-request', say('unknown-segment'))
   }
 }
 
 function toMedia(type: MediaItem['type'], { type: kind, data: { file, name } }: Segment): MediaItem {
-  if (typeof file !== 'string' || file === '') throw new RelayError('bad-request', `${kind}: file is required`)
+  if (typeof file !== 'string' || file === '') throw new RelayError('bad-request', clauses(kind, say('required', { field: 'file' })))
   try {
-    return { type, link: parseLink(file), ...type === 'file' && typeof name === 'string' && name !== '' && { name: safeName(name) } }
+    return { type, link: parseLink(file, 'file'), ...type === 'file' && typeof name === 'string' && name !== '' && { name: safeName(name) } }
   } catch (error) {
-    // The caller's field is `file`.
-    throw new RelayError('bad-request', `${kind}: ${RelayError.from(error).message.replace(/\burl\b/, 'file')}`)
+    throw new RelayError('bad-request', clauses(kind, RelayError.from(error).said))
   }
 }
 

@@ -1,6 +1,8 @@
 import { RelayError } from '../errors'
 import { hasBody, looksLikeObject, parseBytes, parseFields, readBody, readFields, readJson, type BodyLimits, type Received } from '../http/body'
 import { mediaTypeOf } from '../http/media-type'
+import { either, mustBe } from '../lib/words'
+import { say } from '../texts/text'
 import type { JsonObject } from '../lib/shape'
 
 /**
@@ -21,7 +23,7 @@ async function readPosted(received: Received, query: URLSearchParams, limits: Bo
   // NapCat, too, accepts JSON with a wrong Content-Type.
   if (looksLikeObject(source)) return readFields(parseBytes(source, { allowsControls: true }))
   if (mediaType === 'application/x-www-form-urlencoded') return parseFields(source, type, query)
-  throw new RelayError('unsupported-type', 'send the parameters as application/json or application/x-www-form-urlencoded, or in the query')
+  throw new RelayError('unsupported-type', say('onebot-params-type'))
 }
 
 /**
@@ -34,5 +36,5 @@ export function readFlag(params: JsonObject, name: string): boolean {
   const text = typeof value === 'string' ? value.toLowerCase() : value
   if (text === true || text === 1 || text === '1' || text === 'true' || text === 'yes') return true
   if (text === false || text === 0 || text === '0' || text === 'false' || text === 'no' || text === '') return false
-  throw new RelayError('bad-request', `${name} must be true or false`)
+  throw new RelayError('bad-request', mustBe(name, either('true', 'false')))
 }

@@ -3,6 +3,7 @@ import type { EventEmitter } from 'node:events'
 import { unescape } from 'node:querystring'
 import type { Readable, Writable } from 'node:stream'
 import { RelayError } from '../errors'
+import { say } from '../texts/text'
 import { decode, decodeHeader, decodeUnnamed, unescapeBytes } from '../lib/bytes'
 
 /** A part of a form. */
@@ -31,7 +32,7 @@ const maxParts = 1000
  */
 export async function parseForm(body: Readable, contentType: string, onPart: (part: FormPart) => Writable | undefined): Promise<void> {
   if (!/^\s*multipart\/form-data\s*(?:;|$)/i.test(contentType)) {
-    throw new RelayError('unsupported-type', 'send the files as multipart/form-data')
+    throw new RelayError('unsupported-type', say('send-as-form'))
   }
   if (body.errored) throw body.errored
   let file: Writable | undefined
@@ -59,7 +60,7 @@ export async function parseForm(body: Readable, contentType: string, onPart: (pa
       lastContent = received
     })
     try {
-      if (++parts > maxParts) throw new RelayError('too-large', `more than ${maxParts} parts in one form`)
+      if (++parts > maxParts) throw new RelayError('too-large', say('too-many-parts', { most: maxParts }))
       const { 'content-disposition': disposition = '', 'content-type': type = '' } = part.headers
       // formidable damages base64 that is broken into lines.
       if (part.transferEncoding === 'base64') throw new RelayError('unsupported-type', noEncoding)
@@ -74,7 +75,7 @@ export async function parseForm(body: Readable, contentType: string, onPart: (pa
   }
   form.on('progress', (bytes: number) => {
     received = bytes
-    if (received - lastContent > maxWithoutContent) form._error(new RelayError('bad-request', 'the headers of a part are too long'))
+    if (received - lastContent > maxWithoutContent) form._error(new RelayError('bad-request', say('long-part-headers')))
   })
   // Without a length, formidable treats the body as empty.
   const headers = { 'content-type': contentType, 'transfer-encoding': 'chunked' }
@@ -84,13 +85,13 @@ export async function parseForm(body: Readable, contentType: string, onPart: (pa
 }
 
 /** RFC 7578, section 4.7, deprecates the header. */
-const noEncoding = 'send the bytes of a file as they are, without a content-transfer-encoding'
+const noEncoding = say('no-transfer-encoding')
 
 function toRelayError(error: unknown): unknown {
   if (!(error instanceof errors.default) || !('code' in error)) return error
   if (error.code === errors.unknownTransferEncoding) return new RelayError('unsupported-type', noEncoding)
-  if (error.code === errors.missingMultipartBoundary) return new RelayError('bad-request', 'the Content-Type needs a boundary')
-  return new RelayError('bad-request', 'the body is not valid multipart/form-data, or ends before its last boundary')
+  if (error.code === errors.missingMultipartBoundary) return new RelayError('bad-request', say('no-boundary'))
+  return new RelayError('bad-request', say('malformed-form'))
 }
 
 // `; name=value`, the value quoted or not. A quote that is never closed ends with the header.

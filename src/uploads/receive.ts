@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import { RelayError } from '../errors'
+import { say } from '../texts/text'
 import { onAbort } from '../lib/async'
 import { writeSize } from '../lib/words'
 import { parseForm } from './multipart'
@@ -58,7 +59,7 @@ export async function receiveForm(
         content.on('data', (bytes: Buffer) => {
           chunks.push(bytes)
           textSize += bytes.length
-          if (textSize > limits.maxTextSize) body.destroy(new RelayError('too-large', `more than ${writeSize(limits.maxTextSize)} of text`))
+          if (textSize > limits.maxTextSize) body.destroy(new RelayError('too-large', say('too-much-text', { size: writeSize(limits.maxTextSize) })))
         })
       } else if (fileName !== undefined) {
         const file = { name, type, isBlank: fileName === '' }
@@ -80,7 +81,7 @@ export async function receiveForm(
 /** Stores the files of a form, at least one, as {@link receiveForm} does. Returns their IDs in the order of the parts. */
 export async function receive(request: IncomingMessage, store: UploadStore, limits: ReceiveLimits, stop?: AbortSignal): Promise<string[]> {
   const { parts } = await receiveForm(request, store, { ...limits, isText: () => false, maxTextSize: 0 }, stop)
-  if (parts.length === 0) throw new RelayError('bad-request', 'no file in the body: a file is a part with a filename')
+  if (parts.length === 0) throw new RelayError('bad-request', say('no-file'))
   return parts.flatMap(part => 'id' in part ? [part.id] : [])
 }
 
@@ -90,7 +91,7 @@ export async function receiveFile(
 ): Promise<string> {
   const [id = ''] = await storeBody(request, store, limits, stop, async (body, upload) => {
     await pipeline(body, upload.open(name, body, limits))
-    if (upload.size === 0) throw new RelayError('bad-request', 'the body is empty')
+    if (upload.size === 0) throw new RelayError('bad-request', say('empty-body'))
   })
   return id
 }
@@ -114,7 +115,7 @@ async function storeBody(
   }
   const onSlow = (): void => fail(new RelayError('too-slow'))
   const onLeave = (cause?: unknown): void => {
-    fail(new RelayError('bad-request', 'the connection ended before the upload was complete', { cause }))
+    fail(new RelayError('bad-request', say('upload-cut'), { cause }))
   }
   const idle = setTimeout(() => {
     // The client cannot send while the disk is slow.

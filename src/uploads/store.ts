@@ -1,11 +1,13 @@
-import type { Context, Logger } from 'koishi'
+import type { Context } from 'koishi'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat, mkdir, open, opendir, readdir, realpath, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { codeOf, RelayError } from '../errors'
+import type { Log } from '../lib/log'
 import { day, hour, minute } from '../lib/time'
+import { say } from '../texts/text'
 import { isFolderName, isTemporaryName, parseFileId } from './names'
 import { Upload } from './upload'
 
@@ -176,12 +178,12 @@ export class UploadStore {
 }
 
 /** Sweeps now and every ten minutes until the context is disposed. */
-export function scheduleSweeps(ctx: Context, store: UploadStore, logger: Logger): void {
+export function scheduleSweeps(ctx: Context, store: UploadStore, logger: Log): void {
   const lifetime = new AbortController()
   const run = async (): Promise<void> => {
     const { removed, errors } = await store.sweep(Date.now(), lifetime.signal)
-    if (removed > 0) logger.info('%s', `removed ${removed} expired uploads`)
-    if (errors.length > 0) logger.warn('%s', `failed to clean up the upload directory, ${errors.length} errors, the first: ${String(errors[0])}`)
+    if (removed > 0) logger.info(say('removed-uploads', { count: removed }))
+    if (errors.length > 0) logger.warn(say('cleanup-failed', { count: errors.length, error: String(errors[0]) }))
   }
   ctx.on('dispose', () => lifetime.abort())
   ctx.setInterval(() => void run(), interval)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { v4 } from 'uuid'
 import { RelayError } from '../errors'
+import { say } from '../texts/text'
 import { safeName } from '../lib/file-name'
 import { moveFile } from '../lib/whole-file'
 import { writeSize } from '../lib/words'
@@ -39,7 +40,7 @@ export class Upload {
     const name = safeName(given)
     const refusal = isAllowed(name, allowedExtensions)
       ? undefined
-      : new RelayError('unsupported-type', `files of this kind are not accepted, only: ${allowedExtensions.join(', ')}`)
+      : new RelayError('unsupported-type', say('extension-refused', { allowed: allowedExtensions }))
     // A part without a name may be an empty input of a form, which is no file: it is refused once it has a byte.
     if (refusal && given !== '') throw refusal
     const uuid = v4()
@@ -52,7 +53,7 @@ export class Upload {
       size += bytes.length
       this.size += bytes.length
       if (refusal) stream.destroy(refusal)
-      else if (size > maxFileSize) stream.destroy(new RelayError('too-large', `a file is larger than ${writeSize(maxFileSize)}: the setting maxUploadSize allows no more`))
+      else if (size > maxFileSize) stream.destroy(new RelayError('too-large', say('file-too-large', { size: writeSize(maxFileSize) })))
     })
     return stream
   }

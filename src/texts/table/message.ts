@@ -1,3 +1,137 @@
 /** Texts about messages, targets and names. */
 export const message = {
+  'must-be': ['{name} must be {rule}', '{name} 应为：{rule}'],
+  'either': ['{others} or {last}', '{others} 或 {last}'],
+  'text': ['text', '文本'],
+  'string': ['a string', '字符串'],
+  'array': ['an array', '数组'],
+  'short-text': ['text of 1 to {most} characters', '1 到 {most} 个字符的文本'],
+  'no-field': ['{kind} have no field {field}', '{kind} 没有字段 {field}'],
+  'found-instead': ['{failure}: found {names} instead', '{failure}（收到的是 {names}）'],
+
+  'link-too-long': ['{field} must have at most {most} bytes, unless it is base64 data', '{field} 最多 {most} 字节，base64 数据除外'],
+  'no-link': [
+    '{field} must be an http(s) link, base64 data or a file ID returned by /upload',
+    '{field} 应为 http(s) 链接、base64 数据，或 /upload 返回的文件 ID',
+  ],
+  'link-blanks': [
+    '{field} must hold no blanks and no line breaks: write a blank in a link as %20',
+    '{field} 不能包含空格和换行：链接中的空格请写成 %20',
+  ],
+  'long-host': [
+    'the host of {field} must have at most {most} bytes, and {part} characters between its dots',
+    '{field} 的主机名最多 {most} 字节，点与点之间最多 {part} 个字符',
+  ],
+  'link-dots': [
+    '{field} must not hold ".." in its host, in its query or fragment, or beside an encoded slash',
+    '{field} 的主机名、查询参数、片段中和编码的斜杠旁不能有“..”',
+  ],
+  'malformed-base64': [
+    'the base64 data in {field} is empty or malformed: encode the whole file, without line breaks',
+    '{field} 中的 base64 数据为空或格式不正确：请编码整个文件，不要换行',
+  ],
+
+  'mention-severities': ['mention goes by critical, warning and info only', 'mention 只能按 critical、warning 和 info 分别填写'],
+  'people': ['{field} must be a person or rota, or a list of these', '{field} 应为人员或值班表，或它们的列表'],
+  'called': ['{field} must be a person or rota, all or none, or a list of these', '{field} 应为人员、值班表、all 或 none，或它们的列表'],
+  'nobody-alone': ['{field}: {word} goes alone', '{field}：{word} 只能单独使用'],
+  'unknown-person': ['{field}: there is no person and no rota {name}', '{field}：没有名为 {name} 的人员或值班表'],
+
+  'name-rule': [
+    'a name must be 1 to 64 letters, digits, dots, underscores and hyphens, in their usual width, and begin with a letter or digit',
+    '名称由 1 到 64 个文字（汉字、字母等）、数字、点、下划线和连字符组成，以文字或数字开头，不用全角字符',
+  ],
+  'to-empty': ['to must not be empty', 'to 不能为空'],
+  'no-target-named': [
+    'no such target {target}: write group:<id> or private:<id>, or a name from the list of targets',
+    '没有目标 {target}：请填写 group:<群号> 或 private:<QQ 号>，或目标列表中的名称',
+  ],
+  'too-many-targets': ['more than {most} targets: send several requests', '目标超过 {most} 个：请分几次发送'],
+  'ways-have-bots': [
+    '{name} has several ways, each with a bot of its own: leave out platform and self_id',
+    '“{name}”有备用通道，各由自己的机器人发送：请不要填写 platform 和 self_id',
+  ],
+  'two-bots': [
+    'the target names one bot, and platform or self_id another bot: leave out platform and self_id',
+    '目标中已写明机器人，与 platform 或 self_id 不同：请不要填写 platform 和 self_id',
+  ],
+  'left-out': ['{name} is left out', '{name} 未被采用'],
+  'object-rule': ['{name} must be an object such as {example}', '{name} 应为对象，例如 {example}'],
+  'way-rule': [
+    'an address of first must be group:<id> or private:<id>, with platform and account in front or not, a name, an http:// or https:// address, or {object}',
+    'first 中的每一项应为 group:<群号> 或 private:<QQ 号>（前面可以加平台和账号）、名称、http(s) 地址，或 {object}',
+  ],
+  'to-or-first': ['give to or first, not both', 'to 和 first 只能填写一个'],
+  'first-has-bots': [
+    'with first, each address names its platform and account itself: leave out platform and selfId',
+    '使用 first 时，平台和账号写在各个地址中：请不要填写 platform 和 selfId',
+  ],
+  'only-with-first': ['after and when_unknown go with first', 'after 和 when_unknown 只能与 first 一起使用'],
+  'to-rule': [
+    'to must be group:<id> or private:<id>, or a list of these, and must not name another platform or account than platform and selfId',
+    'to 应为 group:<群号> 或 private:<QQ 号>，或它们的列表，其中的平台和账号不能与 platform 和 selfId 不同',
+  ],
+  'first-rule': ['first must be a list of 1 to {most} addresses', 'first 应为 1 到 {most} 个地址的列表'],
+  'secret-rule': [
+    'secret must be text, or whsec_ and a key in base64 with its padding',
+    'secret 应为文本，或 whsec_ 加上 base64 的密钥（保留末尾的等号）',
+  ],
+  'format-rule': ['format must be apprise, or left out', 'format 只能是 apprise，也可以不填'],
+  'rules-of-ack': ['rules of ack', 'ack 的规则'],
+  'steps-rule': ['ack.escalate must be a list of at most {most} steps', 'ack.escalate 应为列表，最多 {most} 步'],
+  'who-rule': ['ack.who must be people and rotas: leave it out to let everybody act', 'ack.who 应为人员和值班表：要让所有人都能处理，请不要填写'],
+  'after-rule': [
+    '{field} must be later than the step before: it counts from the first message',
+    '{field} 应晚于上一步：从第一条消息算起',
+  ],
+  'steps-of-ack': ['steps of ack.escalate', 'ack.escalate 的步骤'],
+  'step-to-rule': ['{field} must be group:<id> or private:<id>, or a name', '{field} 应为 group:<群号>、private:<QQ 号> 或名称'],
+  'empty-step': ['{field} must have mention or to', '{field} 至少要有 mention 或 to'],
+  'only-last-step': ['{field} goes with the last step only', '{field} 只能用于最后一步'],
+  'duration-rule': [
+    '{field} must be a duration of at most 30d: seconds, or such as 90s, 5m, 4h or 1d',
+    '{field} 应为时长，最长 30d：秒数，或如 90s、5m、4h、1d',
+  ],
+  'way-to-one-chat': ['first: {name} must be a name that leads to one chat', 'first：{name} 应为指向一个聊天的名称'],
+  'leads-back': ['{field}: {name} leads back to this name', '{field}：{name} 又指回了这个名称'],
+  'no-name': ['{field}: there is no name {name}', '{field}：没有名称 {name}'],
+  'zone-rule': ['{field} must be the name of a time zone, such as Asia/Shanghai', '{field} 应为时区的名称，例如 Asia/Shanghai'],
+  'always-quiet': ['quiet.from and quiet.to must differ: nothing would ever leave', 'quiet.from 和 quiet.to 不能相同：否则永远不会发送'],
+  'time-of-day-rule': ['{field} must be a time such as \'22:00\'', '{field} 应为时间，例如 \'22:00\''],
+  'seconds-rule': ['{name} must be a number of seconds from {least} to {most}', '{name} 应为 {least} 到 {most} 之间的秒数'],
+
+  'body-object': ['the body must be a JSON object', '请求体应为 JSON 对象'],
+  'no-messages': ['messages must not be empty', 'messages 不能为空'],
+  'target-required': ['to, group_id or user_id is required', '缺少 to、group_id 或 user_id'],
+  'one-target-field': ['give to, group_id or user_id, only one of them', 'to、group_id 和 user_id 只能填写一个'],
+  'to-text-or-list': ['to must be one target, as text, or a list of them', 'to 应为一个目标（文本），或目标的列表'],
+  'target-in-path': ['the target is in the path: leave out to, group_id and user_id', '目标已在路径中：请不要填写 to、group_id 和 user_id'],
+  'group-or-user': ['give group_id or user_id, not both', 'group_id 和 user_id 只能填写一个'],
+  'expiry-rule': ['expires_in must be a number of seconds, above 0 and up to {most}', 'expires_in 应为秒数，大于 0，最大 {most}'],
+  'send-at-rule': [
+    'send_at must be a date-time with an offset, such as 2026-11-20T18:00:00+08:00, or a number of seconds from now',
+    'send_at 应为带时区的日期时间，例如 2026-11-20T18:00:00+08:00，或从现在起的秒数',
+  ],
+  'send-at-late': ['send_at must be at most 30 days ahead', 'send_at 最多提前 30 天'],
+  'id-type-rule': [
+    '{name} must be a string or a whole number, one of more than 15 digits a string',
+    '{name} 应为字符串或整数，超过 15 位时应为字符串',
+  ],
+  'id-rule': ['{name} is not an ID: it must be one line of 1 to {most} characters', '{name} 不是 ID：应为一行 1 到 {most} 个字符'],
+  'mention-id-rule': ['the ID of a mention must not hold blanks, quotation marks, &, < or >', '提及的 ID 不能包含空格、引号、&、< 和 >'],
+  'zero-is-nobody': ['0 is the ID of nobody: "{everybody}" mentions everybody', '0 不是任何人的 ID：“{everybody}”才是 @全体成员'],
+  'too-many-items': ['messages must hold at most {most} items', 'messages 最多 {most} 项'],
+  'reply-alone': ['a reply cannot be sent alone: add a text, picture or mention', '不能只发送回复：请加上文本、图片或提及'],
+  'item-object': ['an item of messages must be an object', 'messages 的每一项应为对象'],
+  'msg-blank': ['msg must not be blank', 'msg 不能为空白'],
+  'type-rule': [
+    'type must be text, image, file, video or audio; inside messages, at and reply are allowed as well',
+    'type 应为 text、image、file、video 或 audio；在 messages 中也可以是 at 和 reply',
+  ],
+  'field-required': ['{field} is required for type {type}', '类型 {type} 需要 {field}'],
+  'too-many-mentions': ['at must hold at most {most} IDs', 'at 最多 {most} 个 ID'],
+  'companions-rule': [
+    'at and reply_to go with a text or an image only: send this item without them',
+    'at 和 reply_to 只能与文本或图片一起使用：发送这一项时请去掉它们',
+  ],
 } as const

@@ -115,7 +115,7 @@ export const notices = {
   'command-dropped': ['1 command dropped: the callback answers more slowly than commands arrive', '丢弃了 1 条命令：回调应答得比命令到达慢'],
   'commands-dropped': ['{count} commands dropped: the callback answers more slowly than commands arrive', '丢弃了 {count} 条命令：回调应答得比命令到达慢'],
   'callback-again': ['{id} the callback did not answer and is asked once more: {reason}', '{id} 回调没有应答，再试一次：{reason}'],
-  'callback-neither': ['the answer has neither reply nor messages{found}', '应答中没有 reply 和 messages{found}'],
+  'callback-neither': ['the answer has neither reply nor messages', '应答中没有 reply 和 messages'],
   'callback-all-wrong': ['every item of messages is wrong, the first: {reason}', 'messages 的每一项都不正确，第一项：{reason}'],
   'reply-item-left-out': ['{id} an item of the reply is left out: {reason}', '{id} 忽略了回复中的一项：{reason}'],
   'reply-item-failed': ['{id} an item of the reply failed: {status} {reason}', '{id} 回复中的一项失败：{status} {reason}'],

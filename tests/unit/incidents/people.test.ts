@@ -84,7 +84,7 @@ describe('people and rotas', () => {
       people: { ...people, ...settings.people }, rotas: { ...rotas, ...settings.rotas }, store: stores.get,
       usersOf: name => name === 'used' ? ['the name "ops"'] : [], logger: { warn: (line: unknown) => void warnings.push(String(line)) },
     })
-    warnings.push(...roster.warnings)
+    warnings.push(...roster.warnings.map(String))
     return { roster, warnings, stores }
   }
 

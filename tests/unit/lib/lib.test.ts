@@ -84,15 +84,15 @@ describe('the bounds of JSON', () => {
       ...[19_998, 19_999, 20_000].map((values): [string, undefined] => [wide(values), undefined]),
       ...[20_001, 20_002].map((values): [string, string] => [wide(values), 'more than 20000 values']),
     ]
-    for (const [text, excess] of cases) assert.equal(excessOfJson(Buffer.from(text)), excess, text.slice(0, 30))
+    for (const [text, excess] of cases) assert.equal(excessOfJson(Buffer.from(text))?.toString(), excess, text.slice(0, 30))
     // Of equal names the text has all, an object only one.
-    assert.equal(excessOfJson(Buffer.from(`{${'"a":0,'.repeat(20_000)}"a":0}`)), 'more than 20000 values')
+    assert.equal(excessOfJson(Buffer.from(`{${'"a":0,'.repeat(20_000)}"a":0}`))?.toString(), 'more than 20000 values')
   })
 
   test('count what is no JSON as far as a parser would read it', () => {
     for (const text of ['', '"', '"\\', '{"a', ']]]]', ':::', '[1 2', 'NaN', '\ufeff{}']) assert.equal(excessOfJson(Buffer.from(text)), undefined)
-    assert.equal(excessOfJson(Buffer.from('['.repeat(65))), 'more than 64 levels')
-    assert.equal(excessOfJson(Buffer.from(`[${'0,'.repeat(20_000)}:::::`)), 'more than 20000 values')
+    assert.equal(excessOfJson(Buffer.from('['.repeat(65)))?.toString(), 'more than 64 levels')
+    assert.equal(excessOfJson(Buffer.from(`[${'0,'.repeat(20_000)}:::::`))?.toString(), 'more than 20000 values')
   })
 })
 

@@ -41,8 +41,8 @@ describe('names for targets', () => {
       const { names: found, warnings } = parseNames({ [name]: value, ops: 'group:1' })
       assert.deepEqual([...found.keys()], ['ops'], JSON.stringify({ [name]: value }))
       assert.equal(warnings.length, 1)
-      assert.match(warnings[0] ?? '', /^targets: ".*" is left out: /)
-      assert.doesNotMatch(warnings[0] ?? '', /\p{Cf}/u)
+      assert.match(String(warnings[0]), /^targets: ".*" is left out: /)
+      assert.doesNotMatch(String(warnings[0]), /\p{Cf}/u)
     }
   })
 })
@@ -197,7 +197,7 @@ describe('names that are given again and again', () => {
       const { names: found, warnings } = parseNames({ both: ['group:1', 'group:2'], loop: value, good: 'group:3' })
       assert.deepEqual([...found.keys()], ['both', 'good'])
       assert.equal(warnings.length, 1)
-      assert.match(warnings[0] ?? '', reason)
+      assert.match(String(warnings[0]), reason)
     })
   }
 })
@@ -244,7 +244,7 @@ describe('a name that makes incidents', () => {
     for (const [rules, message] of cases) {
       const { names: found, warnings } = parse(rules)
       assert.deepEqual([found.size, warnings.length], [0, 1], message)
-      assert.match(warnings[0] ?? '', new RegExp(`^targets: "ops" is left out: ${message}`))
+      assert.match(String(warnings[0]), new RegExp(`^targets: "ops" is left out: ${message}`))
     }
   })
 
@@ -252,7 +252,7 @@ describe('a name that makes incidents', () => {
     const to = (name: string) => ({ to: 'group:2', ack: { escalate: [{ after: 1, to: name }] } })
     const { names: found, warnings } = parse({ ...to('b'), to: 'group:1' }, { a: to('group:9'), b: to('c'), c: to('ops'), d: to('a') })
     assert.deepEqual([[...found.keys()], warnings.length], [['a', 'd'], 3])
-    assert.match(warnings[0] ?? '', /"ops" is left out: ack.escalate\[0\].to: "b" leads back to this name/)
+    assert.match(String(warnings[0]), /"ops" is left out: ack.escalate\[0\].to: "b" leads back to this name/)
     const known = { names: parse({}, { d: to('ops') }).names, isCalled }
     assert.throws(() => parseNamed('ops', to('d'), known), /"d" leads back to this name/)
     assert.throws(() => parseNamed('ops', to('ops'), known), /"ops" leads back to this name/)
