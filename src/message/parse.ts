@@ -136,8 +136,8 @@ function knownFields({ messages }: JsonObject): ReadonlySet<string> {
 }
 
 /**
- * Adds the fields without a meaning to the error about a missing one: callers know other interfaces, where `msg` is `text` and `group_id` is
- * `chat_id`. Which of the fields was meant is left to the caller.
+ * Adds the fields without a meaning to the error about a missing one: callers know other interfaces, where `msg` is `text` and
+ * `group_id` is `chat_id`. Which of the fields was meant is left to the caller.
  *
  * @param known as for `unknownFields`
  */
