@@ -98,7 +98,7 @@ export async function forward(wanted: PageRequest, base: string, key: string, st
       status: incoming.statusCode ?? 0, headers: readHeaders(incoming.headersDistinct), ...readAnswer(bytes, incoming.headers),
     }
   } catch (cause) {
-    throw new RelayError('unsent', say('unreadable-answer'), { cause })
+    throw new RelayError('unsent', say('no-readable-answer'), { cause })
   }
 }
 

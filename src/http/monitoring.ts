@@ -17,9 +17,9 @@ export const healthRoute: Route = route('GET', '/healthz', 'anyone', () => ({ da
 /** `GET /readyz`: tells anyone whether a message could be sent and kept now, and if not, why. */
 export function readyRoute(relay: Pick<Relay, 'failure' | 'standsBehind'>, isOnline: () => boolean): Route {
   return route('GET', '/readyz', 'anyone', () => {
-    if (relay.standsBehind !== undefined) throw new RelayError('unsent', clauses(say('not-ready'), say('stands-by')))
+    if (relay.standsBehind !== undefined) throw new RelayError('unsent', clauses(say('not-ready'), say('stands-by-for-other')))
     const { failure } = relay
-    if (failure) throw new RelayError('unsent', clauses(say('not-ready'), failure instanceof RelayError ? failure.said : failure.message))
+    if (failure) throw new RelayError('unsent', clauses(say('not-ready'), failure.said))
     if (!isOnline()) throw new RelayError('unsent', clauses(say('not-ready'), say('no-bot-online')))
     return { data: { ready: true } }
   }, { quiet: true })

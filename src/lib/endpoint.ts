@@ -117,7 +117,7 @@ export function networkReason(error: unknown): Text {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause.message === 'bad port') return say('bad-port')
     const code = codeOf(cause)
-    if (/^[A-Z]\w{0,63}$/.test(code)) return say('with-code', { reason: say(reasons.find(([codes]) => codes.test(code))?.[1] ?? 'exchange-failed'), code })
+    if (/^[A-Z]\w{0,63}$/.test(code)) return say('with-code', { failure: say(reasons.find(([codes]) => codes.test(code))?.[1] ?? 'exchange-failed'), code })
   }
   return say('exchange-failed')
 }

@@ -60,7 +60,7 @@ export async function parseForm(body: Readable, contentType: string, onPart: (pa
       lastContent = received
     })
     try {
-      if (++parts > maxParts) throw new RelayError('too-large', say('too-many-parts', { most: maxParts }))
+      if (++parts > maxParts) throw new RelayError('too-large', say('too-many-form-parts', { most: maxParts }))
       const { 'content-disposition': disposition = '', 'content-type': type = '' } = part.headers
       // formidable damages base64 that is broken into lines.
       if (part.transferEncoding === 'base64') throw new RelayError('unsupported-type', noEncoding)

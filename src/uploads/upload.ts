@@ -53,7 +53,7 @@ export class Upload {
       size += bytes.length
       this.size += bytes.length
       if (refusal) stream.destroy(refusal)
-      else if (size > maxFileSize) stream.destroy(new RelayError('too-large', say('file-too-large', { size: writeSize(maxFileSize) })))
+      else if (size > maxFileSize) stream.destroy(new RelayError('too-large', say('upload-too-large', { size: writeSize(maxFileSize) })))
     })
     return stream
   }

@@ -4,7 +4,6 @@ export const http = {
 
   'no-answer-within': ['no complete answer within {seconds} s', '{seconds} 秒内没有完整的应答'],
   'relay-stopping': ['the relay is stopping', '插件正在停止'],
-  'with-code': ['{reason} ({code})', '{reason}（{code}）'],
   'connection-refused': ['connection refused', '连接被拒绝'],
   'host-not-found': ['the host name was not found', '找不到该主机名'],
   'host-not-reached': ['the host was not reached', '无法到达该主机'],
@@ -12,7 +11,6 @@ export const http = {
   'no-complete-answer': ['no complete answer in time', '没有及时得到完整的应答'],
   'connection-closed-early': ['connection closed before the answer was complete', '应答尚未完整，连接就已断开'],
   'no-tls': ['no TLS connection', '无法建立 TLS 连接'],
-  'no-proxy-connection': ['the proxy makes no connection', '代理无法建立连接'],
   'invalid-http': ['the answer is not valid HTTP', '应答不是有效的 HTTP'],
   'invalid-compression': ['the answer is not compressed as it says', '应答的压缩格式与声明不符'],
   'bad-port': ['a port that fetch does not connect to', 'fetch 不连接这个端口'],
@@ -25,7 +23,7 @@ export const http = {
   ],
 
   'send-as-form': ['send the files as multipart/form-data', '请以 multipart/form-data 发送文件'],
-  'too-many-parts': ['more than {most} parts in one form', '一个表单超过 {most} 个部分'],
+  'too-many-form-parts': ['more than {most} parts in one form', '一个表单超过 {most} 个部分'],
   'long-part-headers': ['the headers of a part are too long', '表单中某个部分的头部过长'],
   'no-transfer-encoding': [
     'send the bytes of a file as they are, without a content-transfer-encoding',
@@ -41,7 +39,7 @@ export const http = {
   'empty-body': ['the body is empty', '请求体为空'],
   'upload-cut': ['the connection ended before the upload was complete', '上传尚未完成，连接就已断开'],
   'extension-refused': ['files of this kind are not accepted, only: {allowed}', '不接受这种文件，只接受：{allowed}'],
-  'file-too-large': ['a file is larger than {size}: the setting maxUploadSize allows no more', '文件超过 {size}：maxUploadSize 只允许这么大'],
+  'upload-too-large': ['a file is larger than {size}: the setting maxUploadSize allows no more', '文件超过 {size}：maxUploadSize 只允许这么大'],
   'removed-uploads': ['removed {count} expired uploads', '已清理 {count} 个过期的上传文件'],
   'cleanup-failed': [
     'failed to clean up the upload directory, {count} errors, the first: {error}',
@@ -144,7 +142,7 @@ export const http = {
     '数据目录正由另一个进程使用，本实例待命：请在那里修改',
   ],
   'not-ready': ['not ready', '尚未就绪'],
-  'stands-by': ['this relay stands by, because another process uses its data folder', '本实例待命，数据目录正由另一个进程使用'],
+  'stands-by-for-other': ['this relay stands by, because another process uses its data folder', '本实例待命，数据目录正由另一个进程使用'],
   'idempotency-key-rule': [
     'Idempotency-Key must be 1 to 255 visible ASCII characters without blanks, quoted or not',
     '幂等键应为 1 到 255 个可见的 ASCII 字符，不含空格，可以加引号',
@@ -201,5 +199,5 @@ export const http = {
   'no-server': ['the server of the bot does not listen', '机器人的服务器没有监听'],
   'not-from-page': ['{what} cannot be sent from the page', '页面不能发送：{what}'],
   'no-page-path': ['this path is not one of the page', '这个路径不属于本页面'],
-  'unreadable-answer': ['the relay gave no answer that can be read', '插件的应答无法读取'],
+  'no-readable-answer': ['the relay gave no answer that can be read', '插件的应答无法读取'],
 } as const
