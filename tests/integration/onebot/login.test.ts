@@ -117,7 +117,7 @@ describe('the login of an account', () => {
       const { simulator, account, untilHealth } = await startWatched(t, mode)
       simulator.fault({ action: 'get_status', times: Infinity, fault: { kind: 'answer', answer: { status: 'ok', retcode: 0, data: { online: false } } } })
       await untilHealth('offline', 'the account is logged out')
-      await assert.rejects(account.message(group, [text('a')], 'x').send(() => assert.fail('it is not called')), { outcome: 'unsent', wording: 'the account is logged out' })
+      await assert.rejects(account.message(group, [text('a')], 'x').send(() => assert.fail('it is not called')), { outcome: 'unsent', message: 'the account is logged out' })
       simulator.disconnectAll()
       await until('the connection is lost', () => account.health.cause === 'disconnected')
       await untilHealth('offline', 'the account is logged out')
