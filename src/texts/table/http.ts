@@ -104,7 +104,7 @@ export const http = {
     'maxBodySize 只允许这么大；更大的文件请用 /upload 或 /send',
   ],
   'text-charset': ['the text is not {charset}: name its charset in the Content-Type', '文本不是 {charset} 编码：请在 Content-Type 中写明编码'],
-  'failure-or': ['{failure}, {advice}', '{failure}，{advice}'],
+  'failure-or': ['{failure}, {advice}', '{failure}；{advice}'],
   'unknown-charset': [
     'unknown charset in the Content-Type: use utf-8, gbk or big5, for example',
     'Content-Type 中的编码无法识别：请用 utf-8、gbk、big5 等',
