@@ -4,7 +4,7 @@ import { writeSize } from '../src/lib/words'
 import { fieldsOf, isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
 import { freshWord } from './random'
 import { locale } from './texts/locale'
-import { translateTo } from './texts/reasons'
+import { chinese, english } from './texts/all'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
@@ -20,7 +20,7 @@ export interface Reply {
   /** 0 without a connection. */
   status: number
   isRight: boolean
-  /** In the language of the page, if the page knows the text. */
+  /** In the language of the page. */
   msg: string
   /** The result, or what the relay tells about the failure. */
   data: Fields
@@ -29,15 +29,19 @@ export interface Reply {
   base64: string
 }
 
+const ownTexts = (): typeof english.common => (locale.value === 'zh-CN' ? chinese : english).common
+
 /** Sends a request to the HTTP interface of the relay. It never throws: the reply contains the error. */
 export async function call(method: Method, path: string, more: More = {}): Promise<Reply> {
-  const answer = fieldsOf(await ask('message-relay/request', { method, path, ...more }))
+  const answer = fieldsOf(await ask('message-relay/request', {
+    method, path, ...more, headers: { 'accept-language': locale.value, ...more.headers },
+  }))
   const json = fieldsOf(answer.json)
   const status = numberOf(answer.status)
   return {
     status,
     isRight: status >= 200 && status < 400,
-    msg: translateTo(locale.value, textOf(json.msg) || textOf(answer.text) || (status === 0 ? 'no connection' : String(status))),
+    msg: textOf(json.msg) || textOf(answer.text) || (status === 0 ? ownTexts().noConnection : String(status)),
     data: fieldsOf(json.data ?? json.error),
     headers: fieldsOf(answer.headers),
     base64: textOf(answer.base64),
@@ -85,7 +89,6 @@ export function readHold(fields: unknown) {
   if (!isFields(fields)) return
   return {
     cause: textOf(fields.cause),
-    /** In plain English. */
     reason: textOf(fields.reason),
     /** Empty if the end is unknown. */
     until: textOf(fields.until),
@@ -157,7 +160,7 @@ const largestCarried = 70 * 2 ** 20
 /** The reason why a file is too large to upload. It is checked before the file is read. */
 export function whyTooLarge({ size }: File, most: number): string | undefined {
   const bound = Math.min(most, largestCarried)
-  return size > bound ? translateTo(locale.value, `a file is larger than ${writeSize(bound)}`) : undefined
+  return size > bound ? ownTexts().tooLarge(writeSize(bound)) : undefined
 }
 
 /** Uploads a file; `undefined` if the browser cannot read it, for example because it has changed on the disk. */

@@ -30,7 +30,7 @@ import { InFlight } from './lib/async'
 import { httpOf } from './lib/endpoint'
 import { unwrap } from './lib/koishi'
 import { Log } from './lib/log'
-import { languageOf } from './texts/language'
+import { languageOf, languageOfMachine } from './texts/language'
 import { say } from './texts/text'
 import { fieldsOf } from './lib/shape'
 import { day } from './lib/time'
@@ -69,7 +69,7 @@ export function apply(ctx: Context, config: Config): void {
   const written = fieldsOf(ctx.get('loader')?.interpolate(config) ?? config)
   const { settings, origins, warnings } = resolveSettings(written, process.env)
   const language = settings.language || languageOf(ctx.i18n.fallback([]))
-  const log = new Log(logger, language)
+  const log = new Log(logger, settings.language || languageOfMachine())
   const warn = startNotices(ctx, log)
   warn('settings', warnings)
   logger.info('%s', describeSettings(origins))

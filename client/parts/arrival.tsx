@@ -4,7 +4,7 @@ import { listOf, textOf, type Fields } from '../fields'
 import { usePolling } from '../poll'
 import { doorOf, type Source } from '../sources'
 import { goTo } from '../state'
-import { texts, translate, wordFor, writeMoment } from '../texts'
+import { capital, texts, writeMoment } from '../texts'
 import { section, stateMark } from './basics'
 import { button } from './elements'
 import { summarize } from './items'
@@ -38,8 +38,8 @@ export type QuietCall = ReturnType<typeof readQuietCalls>[number]
 
 /** Why a call made no message. */
 export function describeQuietCall({ reason, isRefused }: QuietCall): string {
-  const { refusals, reached } = texts.value.integrations
-  return isRefused ? translate(wordFor(refusals, reason)) : reached(translate(reason))
+  const { reached } = texts.value.integrations
+  return isRefused ? capital(reason) : reached(reason)
 }
 
 /** Waits for calls of a source and shows the result of the newest one. */

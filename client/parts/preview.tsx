@@ -1,7 +1,7 @@
 import type { VNode } from 'vue'
 import { readHold } from '../api'
 import { listOf, textOf, type Fields } from '../fields'
-import { describeHold, texts, translate } from '../texts'
+import { describeHold, texts } from '../texts'
 import { notice } from './basics'
 import { describeItem } from './items'
 import { describeTarget } from './target'
@@ -19,8 +19,8 @@ function viewOne({ target, bot, msg, messages, wrong, held }: Fields): VNode {
   return (
     <div>
       <p>{textOf(bot) === '' ? t.toNobody(name) : t.to(name, textOf(bot))}</p>
-      {textOf(msg) && notice('bad', translate(textOf(msg)))}
-      {listOf(wrong).map(item => notice('bad', translate(textOf(item.msg))))}
+      {textOf(msg) && notice('bad', textOf(msg))}
+      {listOf(wrong).map(item => notice('bad', textOf(item.msg)))}
       {hold && notice('doubt', describeHold(hold))}
       {Array.isArray(messages) && viewMessages(messages)}
     </div>

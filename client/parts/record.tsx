@@ -4,7 +4,7 @@ import { curlOf } from '../curl'
 import { numberOf, textOf, textsOf, type Fields } from '../fields'
 import { usePolling } from '../poll'
 import { about } from '../state'
-import { describeHold, explain, texts, wordFor, writeDuration, writeMoment } from '../texts'
+import { capital, describeHold, texts, wordFor, writeDuration, writeMoment } from '../texts'
 import { fact, isPartlySent, labelOfDoor, notice, outcomeMark, callerOf, stateMark } from './basics'
 import { button, closeButton, confirm, Drawer, say, type Question } from './elements'
 import { CopyButton } from './copy'
@@ -242,13 +242,6 @@ function viewReason({ success, message_ids: ids, code, msg }: Fields): VNode | u
   return viewWhy(textOf(msg) || textOf(code))
 }
 
-/** A reason, with the platform's own words below it. */
 function viewWhy(reason: string): VNode {
-  const { cause, raw } = explain(reason)
-  return (
-    <div class="relay-why">
-      {cause}
-      {raw && <code>{raw}</code>}
-    </div>
-  )
+  return <div class="relay-why">{capital(reason)}</div>
 }

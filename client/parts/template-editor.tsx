@@ -4,7 +4,7 @@ import { call } from '../api'
 import { textOf } from '../fields'
 import type { Source } from '../sources'
 import { refreshAbout } from '../state'
-import { texts, translate, writeMoment } from '../texts'
+import { texts, writeMoment } from '../texts'
 import { notice, section } from './basics'
 import { bind, button, confirm, inputField, model, say } from './elements'
 import { useTask, viewProblem } from './task'
@@ -137,8 +137,8 @@ export const TemplateEditor = defineComponent({
 /** A message as a chat would show it. */
 function viewRendering(rendering: Rendering): VNode {
   const t = texts.value.integrations
-  if ('skipped' in rendering) return notice('info', t.skipped(translate(rendering.skipped)))
-  if (rendering.text === '' && rendering.pictures.length === 0) return notice('info', t.skipped(translate('its template gives no text')))
+  if ('skipped' in rendering) return notice('info', t.skipped(rendering.skipped))
+  if (rendering.text === '' && rendering.pictures.length === 0) return notice('info', t.skipped(t.noText))
   return (
     <div class="relay-bubble">
       {rendering.text && <p class="relay-said">{rendering.text}</p>}

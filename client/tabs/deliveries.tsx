@@ -11,8 +11,7 @@ import { describeTarget, viewTarget } from '../parts/target'
 import { ago } from '../parts/time'
 import { usePolling } from '../poll'
 import { about, goTo, place, replacePlace } from '../state'
-import { explain, explainHold, fromLocal, texts, toLocal, translate, writeMoment, writeNumber } from '../texts'
-import { capital } from '../texts/reasons'
+import { capital, fromLocal, texts, toLocal, writeMoment, writeNumber } from '../texts'
 
 /** How many extra rows are rendered above and below the visible ones. */
 const margin = 20
@@ -291,7 +290,7 @@ function sumUp(replies: readonly Reply[]): Outcome {
     if (!isRight) skip(msg)
     else if (typeof data.queued === 'number') outcome.queued += data.queued
     else outcome.queued++
-    for (const { msg: why } of listOf(data.skipped)) skip(translate(textOf(why)))
+    for (const { msg: why } of listOf(data.skipped)) skip(textOf(why))
     outcome.hasMore ||= data.more === true
   }
   return outcome
@@ -344,9 +343,9 @@ function viewHead(rows: readonly Delivery[], chosen: ReadonlySet<string>, choose
 /** Why a delivery has not arrived yet, or not at all; empty if it has. */
 function whyOf(delivery: Delivery): string {
   const { state, hold, sendAt } = delivery
-  if (hold) return capital(explainHold(hold))
+  if (hold) return capital(hold.reason)
   if (sendAt !== '') return writeMoment(sendAt)
-  return state === 'sent' && !isPartlySent(delivery) ? '' : explain(reasonOf(delivery)).cause
+  return state === 'sent' && !isPartlySent(delivery) ? '' : capital(reasonOf(delivery))
 }
 
 function viewRow(

@@ -8,8 +8,7 @@ import { button, choice, closeButton, Drawer, model, plain, prompt, say, select 
 import { describeOwner, nameOfPerson, severityMark } from '../parts/incident'
 import { usePolling } from '../poll'
 import { goTo, place, replacePlace } from '../state'
-import { texts, wordFor, writeMoment, writeSpan } from '../texts'
-import { capital } from '../texts/reasons'
+import { capital, texts, wordFor, writeMoment, writeSpan } from '../texts'
 
 /** The most incidents of a list that are shown. */
 const most = 100

@@ -14,8 +14,7 @@ import { describeTarget, viewTarget } from '../parts/target'
 import { ago, Countdown } from '../parts/time'
 import { usePolling } from '../poll'
 import { goTo, type Place } from '../state'
-import { describeHold, explain, explainHold, texts, translate, wordFor, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
-import { capital } from '../texts/reasons'
+import { capital, describeHold, texts, wordFor, writeAgo, writeMoment, writeNumber, writeSpan } from '../texts'
 
 /** The present state of the relay. */
 interface Now {
@@ -59,7 +58,7 @@ export const OverviewTab = defineComponent({
       ])
       const queues = listOf(lines.data.queues)
       now.value = {
-        reply, unready: ready.isRight ? '' : explain(ready.msg).cause, accounts: listOf(reply.data.bots),
+        reply, unready: ready.isRight ? '' : ready.msg, accounts: listOf(reply.data.bots),
         closed: queues.filter(({ state }) => state === 'paused' || state === 'held').map(readQueue),
         incidents: 'value' in incidents ? incidents.value : [],
         missing: 'value' in beats ? beats.value.filter(({ state }) => state === 'down') : [],
@@ -285,7 +284,7 @@ function viewAccounts(accounts: readonly Fields[]): VNode {
             <span class={['relay-state', status === 'online' ? 'sent' : status === 'connecting' ? 'queued' : 'failed']}>{wordFor(t.statuses, textOf(status))}</span>
           </div>
           <div class="relay-hint">
-            {textOf(cause) && `${capital(translate(textOf(cause)))} · `}
+            {textOf(cause) && `${capital(textOf(cause))} · `}
             <time datetime={textOf(since)} title={writeMoment(textOf(since))}>
               {t.lasts(writeSpan(Date.now() - Date.parse(textOf(since))))}
             </time>
@@ -316,7 +315,7 @@ function viewClosed({ closed, accounts }: Now, resume: (queue: ClosedQueue) => u
     <ul class="relay-list relay-tall relay-closed" tabindex="0">
       {closed.map(queue => {
         const { hold, until, waiting, bot, target } = queue
-        const { cause, raw } = hold ? { cause: capital(explainHold(hold)), raw: '' } : explain(queue.reason)
+        const cause = capital(hold ? hold.reason : queue.reason)
         const about = hold && isCauseId(hold.cause) ? causes[hold.cause] : 'unknown'
         const name = describeQueue(target, bot, accounts)
         return (
@@ -327,10 +326,7 @@ function viewClosed({ closed, accounts }: Now, resume: (queue: ClosedQueue) => u
                 <span class="relay-hint">{accountOf(bot, accounts)}</span>
                 <span class="relay-chip doubt">{until === '' ? wordFor(t.ends, about) : <Countdown until={until} />}</span>
               </div>
-              <div title={raw || undefined}>
-                {cause || t.paused}
-                {raw && <span class="relay-raw">{raw}</span>}
-              </div>
+              <div title={cause}>{cause || t.paused}</div>
             </div>
             <div class="relay-row">
               {waiting > 0 && <span class="relay-hint">{t.waitingHere(waiting)}</span>}
@@ -443,7 +439,7 @@ function viewFailures(failures: readonly Delivery[]): VNode {
               <strong>{viewTarget(delivery.target, delivery.bot)}</strong>
               {` ${summarize(delivery.items)}`}
             </span>
-            <span class="relay-hint relay-line">{explain(reasonOf(delivery)).cause}</span>
+            <span class="relay-hint relay-line">{capital(reasonOf(delivery))}</span>
           </a>
           <span class="relay-hint">{ago(delivery.createdAt)}</span>
         </li>

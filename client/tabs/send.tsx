@@ -14,7 +14,7 @@ import { viewPreview } from '../parts/preview'
 import { describeChat, TargetPicker } from '../parts/target'
 import { freshWord } from '../random'
 import { about, goTo } from '../state'
-import { describeHold, fromLocal, texts, toLocal, translate, wordFor } from '../texts'
+import { describeHold, fromLocal, texts, toLocal, wordFor } from '../texts'
 
 /** A file to send. */
 interface Attachment {
@@ -253,7 +253,7 @@ function viewEntry(entry: Fields, { reply: { isRight, msg }, target: sole, parts
     <div>
       {failed.map(({ index, outcome, msg: why }) => {
         const heads = [isOne ? '' : target, names[numberOf(index)] ?? '', wordFor(t.outcomes, textOf(outcome))]
-        return notice('bad', heads.filter(Boolean).reduceRight((rest, name) => t.common.pair(name, rest), translate(textOf(why))))
+        return notice('bad', heads.filter(Boolean).reduceRight((rest, name) => t.common.pair(name, rest), textOf(why)))
       })}
       {failed.length > 0 && results.length > failed.length && notice('info', t.send.rest(target))}
       {failed.length === 0 && (isRight ? viewSent(entry, target) : notice('bad', t.common.failed(msg)))}

@@ -6,6 +6,7 @@ export const english = {
   common: {
     copy: 'Copy', copied: 'Copied', cancel: 'Cancel', close: 'Close', loading: 'Loading …', all: 'All',
     failed: (why: string) => `Failed: ${why}`,
+    noConnection: 'no connection', tooLarge: (size: string) => `a file is larger than ${size}`,
     noOptions: 'Nothing to choose from', noMatch: 'No match',
     milliseconds: (count: number) => `${count} ms`,
     justNow: 'just now', days: (count: number) => `${count} d`, hours: (count: number) => `${count} h`,
@@ -31,6 +32,7 @@ export const chinese: typeof english = {
   common: {
     copy: '复制', copied: '已复制', cancel: '取消', close: '关闭', loading: '加载中…', all: '全部',
     failed: why => `操作失败：${why}`,
+    noConnection: '没有连接', tooLarge: size => `文件超过 ${size}`,
     noOptions: '没有可选项', noMatch: '没有匹配项',
     milliseconds: count => `${count} 毫秒`,
     justNow: '刚刚', days: count => `${count} 天`, hours: count => `${count} 小时`,

@@ -1,10 +1,7 @@
 import { computed } from 'vue'
-import { isCauseId } from '../../src/message/causes'
-import { causes as table } from '../../src/texts/table/causes'
 import type { Hold } from '../api'
 import { chinese, english, type Texts } from './all'
 import { locale } from './locale'
-import { explainIn, translateTo } from './reasons'
 
 export { languageNames, locale, setLocale } from './locale'
 
@@ -91,25 +88,15 @@ export function writeNumber(value: number, digits = 0, style: 'decimal' | 'perce
   return new Intl.NumberFormat(locale.value, { style, maximumFractionDigits: digits }).format(value)
 }
 
-/** A reason: the cause, in the language of the page if it is known, and the platform's own words. */
-export function explain(reason: string): { cause: string, raw: string } {
-  return explainIn(locale.value, reason)
+/** A text with its first letter in upper case. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** A text of the relay in one line, in the language of the page if it is known. */
-export function translate(text: string): string {
-  return translateTo(locale.value, text)
-}
-
-/** The cause of a hold, in the language of the page if it is known. */
-export function explainHold({ cause, reason }: Hold): string {
-  return isCauseId(cause) ? table[`cause-${cause}`][locale.value === 'zh-CN' ? 1 : 0] : translate(reason)
-}
-
-/** The cause of a hold and its end, in the language of the page if the cause is known. */
+/** The cause of a hold and its end. */
 export function describeHold(hold: Hold): string {
   const { cause, until } = hold
   const t = texts.value.common
   if (cause === 'quiet' || cause === 'digest') return t[cause](writeMoment(until))
-  return t[cause === 'paused' ? cause : 'held'](explainHold(hold), until && writeMoment(until))
+  return t[cause === 'paused' ? cause : 'held'](hold.reason, until && writeMoment(until))
 }

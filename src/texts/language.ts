@@ -7,6 +7,11 @@ export function languageOf(locales: readonly string[]): Language {
   return locales.find(locale => /^(?:zh|en)(?:-|$)/.test(locale))?.startsWith('en') ? 'en-US' : 'zh-CN'
 }
 
+/** The language of the machine, for what its operator reads: Chinese if its locale is, otherwise English. */
+export function languageOfMachine(): Language {
+  return new Intl.DateTimeFormat().resolvedOptions().locale.startsWith('zh') ? 'zh-CN' : 'en-US'
+}
+
 /** The language that a request asks for, by `?lang` or `Accept-Language` (RFC 9110, section 12.5.4); English if it names neither. */
 export function languageAsked(query: string, accepted = ''): Language {
   const asked = query.includes('lang=') ? new URLSearchParams(query).get('lang') ?? '' : ''

@@ -111,8 +111,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
   Logger.targets.push(target)
 
   const releaseTimers = holdAdapterTimers()
-  // The tests read the log in English.
-  const app = new Context({ i18n: { locales: ['en-US'] } })
+  const app = new Context()
   const forks = [
     app.plugin(HTTP),
     app.plugin(proxyAgent, { proxyAgent: proxy }),
