@@ -55,7 +55,7 @@ export interface RelayErrorOptions {
   /** Response headers that belong to this failure. */
   headers?: Readonly<Record<string, string>>
   /** The text for the log, if the other contains words of a platform or an adapter. */
-  logText?: Text | string
+  logText?: Text
   /** HTTP status, if the callers of a door expect another one than that of the code. */
   status?: number
   /** The outcome of the message, if it is not that of the code; `null` if nothing is known of it. */
@@ -80,7 +80,7 @@ export class RelayError extends Error {
   /** The outcome of the message; `undefined` for a failure that is not about a message. */
   readonly outcome: Outcome | undefined
 
-  constructor(readonly code: ErrorCode, given: Text | string = say(code), options: RelayErrorOptions = {}) {
+  constructor(readonly code: ErrorCode, given: Text = say(code), options: RelayErrorOptions = {}) {
     const text = typeof given === 'string' ? words(given) : given
     super(text.toString(), { cause: options.cause })
     this.said = text
@@ -128,6 +128,6 @@ export function codeOf(error: unknown): string {
  *
  * @throws RelayError `bad-request` with the rule as its text
  */
-export function demand(condition: boolean, rule: Text | string): asserts condition {
+export function demand(condition: boolean, rule: Text): asserts condition {
   if (!condition) throw new RelayError('bad-request', rule)
 }

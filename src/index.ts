@@ -64,34 +64,33 @@ const doors = ['webhook', 'send', 'onebot', 'commands', chatDoor, pluginDoor, al
 
 /** Wires the parts together. */
 export function apply(ctx: Context, config: Config): void {
-  const logger = ctx.logger(name)
   // The config page passes `${{ env.KEY }}` as it is written: @koishijs/loader 4.6.11 replaces it only at the start.
   const written = fieldsOf(ctx.get('loader')?.interpolate(config) ?? config)
   const { settings, origins, warnings } = resolveSettings(written, process.env)
   const language = settings.language || languageOf(ctx.i18n.fallback([]))
-  const log = new Log(logger, settings.language || languageOfMachine())
-  const warn = startNotices(ctx, log)
+  const logger = new Log(ctx.logger(name), settings.language || languageOfMachine())
+  const warn = startNotices(ctx, logger)
   warn('settings', warnings)
-  logger.info('%s', describeSettings(origins))
+  logger.info(describeSettings(origins))
   const presence = Presence.of(ctx)
-  reportBots(ctx, presence, log)
-  startPlatforms(ctx, presence, log)
+  reportBots(ctx, presence, logger)
+  startPlatforms(ctx, presence, logger)
 
   const dataDir = resolve(ctx.baseDir, settings.dataDir)
   const apiKey = provideKey(unwrap(ctx.root), settings.apiKey, dataDir, logger)
   if (apiKey === undefined) return
   const store = (): Store => relay.store
-  const roster = new Roster({ people: settings.people, rotas: settings.rotas, store, logger: log, usersOf: word => names.thatCall(word) })
+  const roster = new Roster({ people: settings.people, rotas: settings.rotas, store, logger, usersOf: word => names.thatCall(word) })
   const isCalled = (word: string): boolean => roster.has(word)
   const { names: fixedNames, warnings: nameWarnings } = parseNames(settings.targets, word => roster.isFixed(word))
   warn('people', roster.warnings)
   warn('targets', nameWarnings)
-  const names = new MadeTargets({ fixed: fixedNames, store, logger: log, usersOf: name => beats.thatTell(name) }, isCalled)
+  const names = new MadeTargets({ fixed: fixedNames, store, logger, usersOf: name => beats.thatTell(name) }, isCalled)
 
   // Read once, because access through the context is slow.
   const { server } = ctx
   const metrics = Metrics.of(ctx, doors)
-  const alerts = Alerts.to(settings.alertTo, fixedNames, ctx, log, warn)
+  const alerts = Alerts.to(settings.alertTo, fixedNames, ctx, logger, warn)
   const uploads = new UploadStore(resolve(ctx.baseDir, settings.uploadDir), (files, bytes) => metrics.received(files, bytes))
   const publicUrl = (): string => settings.selfUrl || server.config.selfUrl || ''
   const links = new MediaLinks(() => (publicUrl() || server.selfUrl) + settings.path, apiKey)
@@ -102,21 +101,21 @@ export function apply(ctx: Context, config: Config): void {
   const inFlight = new InFlight()
   const sources = new Sources()
   const templates = new Templates(join(dataDir, 'templates'), settings.pictureHosts)
-  const recorder = new Recorder({ clock: systemClock, names, directory: roster, language, port, store, logger: log })
+  const recorder = new Recorder({ clock: systemClock, names, directory: roster, language, port, store, logger })
   const usages = new Usages(store)
   const { relay, ended } = startRelay(ctx, settings, {
-    port, logger: log, dataDir, timeout,
-    writeDigest: digestWriter(templates, language, log),
+    port, logger, dataDir, timeout,
+    writeDigest: digestWriter(templates, language, logger),
     media: { resolve: id => uploads.resolve(id), link: file => links.to(file) },
     files: uploads,
     enter: () => inFlight.tryToEnter(),
-    observer: tellAll([recorder, metrics, usages, announceEnds(ctx, log), ...alerts ? [alerts] : []]),
+    observer: tellAll([recorder, metrics, usages, announceEnds(ctx, logger), ...alerts ? [alerts] : []]),
   })
 
   const bots = (): BotState[] => port.describe(relay.restricted())
   stop.signal.addEventListener('abort', () => relay.end())
   const { access, fixedKeys, madeKeys, save } = startAccess(ctx, {
-    apiKey, keys: settings.keys, targets: names, usages, store, dataDir, logger: log, warn,
+    apiKey, keys: settings.keys, targets: names, usages, store, dataDir, logger, warn,
   })
   const payloads = new LastPayloads(store, settings.recordContent !== 'none')
   ctx.setInterval(() => payloads.tidy(), 1_000)
@@ -124,16 +123,16 @@ export function apply(ctx: Context, config: Config): void {
   const callback = new Callback({
     // Nothing is posted without the signature that its receiver expects.
     url: incidentSecret === undefined ? '' : incidentUrl, secret: incidentSecret ?? '', timeout, stop: stop.signal,
-    clock: systemClock, http: () => httpOf(ctx), logger: log, ackOf: name => names.get(name)?.ack,
-    hearers: [announceIncidents(ctx, log), ({ since }, { kind, at }) => metrics.happened(kind, at - since)],
+    clock: systemClock, http: () => httpOf(ctx), logger, ackOf: name => names.get(name)?.ack,
+    hearers: [announceIncidents(ctx, logger), ({ since }, { kind, at }) => metrics.happened(kind, at - since)],
   })
   const incidents = new Incidents({
-    clock: systemClock, relay, recorder, names, directory: roster, language, logger: log, retention: settings.recordRetention * day,
+    clock: systemClock, relay, recorder, names, directory: roster, language, logger, retention: settings.recordRetention * day,
     tell: (incident, entries) => callback.tell(incident, entries),
   })
   ctx.effect(() => incidents.start())
   const hand: Hand = submission => incidents.submit(submission)
-  const beats = startBeats(ctx, settings.beats, fixedNames, { store, submit: hand, names, language, logger: log, warn })
+  const beats = startBeats(ctx, settings.beats, fixedNames, { store, submit: hand, names, language, logger, warn })
   const sender = new Sender(relay, hand, settings.path, isCalled)
   const limits = { maxSize: settings.maxBodySize, advice: say('max-body-size') }
   void templates.check().then(warnings => warn('templates', warnings))
@@ -147,12 +146,12 @@ export function apply(ctx: Context, config: Config): void {
       relay, sender, names, roster, incidents, access, refusals, uploads, links, bots, isOnline: () => port.isOnline, readMetrics, limits,
       fixedKeys, madeKeys,
     }, settings),
-    ...hookRoutes({ access, refusals, sender, sources, templates, names, logger: log, limits, language, payloads }),
+    ...hookRoutes({ access, refusals, sender, sources, templates, names, logger, limits, language, payloads }),
     ...oneBotRoutes({ sender, limits, relay }),
     ...beatRoutes(beats, names, relay, settings.path),
   ], {
     prefix: settings.path, access, ready: () => relay.active().catch(() => undefined), trustedProxies: settings.trustedProxies, inFlight,
-    refusals, logger: log, observer: metrics, stop: stop.signal,
+    refusals, logger, observer: metrics, stop: stop.signal,
   })
   serveConsole(ctx, {
     server,
@@ -170,15 +169,15 @@ export function apply(ctx: Context, config: Config): void {
   })
   const incoming = platforms.flatMap(platform => platform.incoming ?? [])
   const readIncoming = (session: Session): Incoming => new Incoming(session, incoming)
-  startChat(ctx, { incidents, directory: roster, relay, readIncoming, logger: log })
+  startChat(ctx, { incidents, directory: roster, relay, readIncoming, logger })
   // Of the middlewares that are put first, the later one comes first.
-  startCommands(ctx, settings, { relay, readIncoming, inFlight, logger: log, warn, timeout })
+  startCommands(ctx, settings, { relay, readIncoming, inFlight, logger, warn, timeout })
   startChatConsole(ctx, settings, {
-    relay, names, access, madeKeys, refusals, sources, templates, bots, readIncoming, language, logger: log,
+    relay, names, access, madeKeys, refusals, sources, templates, bots, readIncoming, language, logger,
     address: () => ({ url: (publicUrl() || server.selfUrl) + settings.path, isPublic: publicUrl() !== '' }),
   })
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
-  scheduleSweeps(ctx, uploads, log)
+  scheduleSweeps(ctx, uploads, logger)
   ctx.plugin(MessageRelay, { relay, hand, names, isCalled, sources, inFlight })
 
   /** Stops within five seconds: present work has four to end; the rest is then cut off, with half a second for its answers. */

@@ -40,11 +40,11 @@ export function beatRoutes(beats: Beats, names: TargetNames, relay: Pick<Relay, 
     const { secret, beat: { log } } = row
     return { ...view(row, listed), ...log !== undefined && { log }, ...isAdmin && { ping: `${prefix}/ping/${secret}` } }
   }
-  const change = (verb: string, done: string, act: (name: string) => Promise<Row>): Route => (
+  const change = (verb: string, done: 'beat-rotated' | 'beat-paused' | 'beat-resumed', act: (name: string) => Promise<Row>): Route => (
     changeRoute(relay, 'POST', `/beats/:name/${verb}`, async (_, exchange) => {
       const listed = find(exchange)
       await act(listed.name)
-      return { data: show(listed, true), log: `the beat ${JSON.stringify(listed.name)} ${done}` }
+      return { data: show(listed, true), log: say(done, { name: JSON.stringify(listed.name) }) }
     })
   )
   const signed = (path: string): Route => route('POST', path, ['send'], async exchange => {
@@ -70,10 +70,10 @@ export function beatRoutes(beats: Beats, names: TargetNames, relay: Pick<Relay, 
     }, { quiet: true }),
     route('GET', '/beats/:name', ['read', 'admin'], exchange => ({ data: show(find(exchange), exchange.caller.may('admin')) })),
     signed('/beats/:name'),
-    ...madeRoutes(relay, 'beats', 'beat', beats, listed => show(listed, true)),
-    change('rotate', 'has another address for pings', name => beats.rotate(name)),
-    change('pause', 'was paused', name => beats.setPaused(name, true)),
-    change('resume', 'is watched again', name => beats.setPaused(name, false)),
+    ...madeRoutes(relay, 'beats', say('kind-beat'), beats, listed => show(listed, true)),
+    change('rotate', 'beat-rotated', name => beats.rotate(name)),
+    change('pause', 'beat-paused', name => beats.setPaused(name, true)),
+    change('resume', 'beat-resumed', name => beats.setPaused(name, false)),
     // The router takes the first path that fits.
     signed('/beats/:name/:sign'),
     ...['/ping/:secret', '/ping/:secret/:sign'].flatMap(path => [pinged('GET', path), pinged('POST', path)]),

@@ -1,8 +1,9 @@
-import type { Logger } from 'koishi'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { v4 as uuid } from 'uuid'
 import { codeOf } from '../errors'
+import { say } from '../texts/text'
+import type { Log } from '../lib/log'
 
 /** The file of a generated key, in the data folder. */
 export const keyFileName = 'api-key'
@@ -17,10 +18,10 @@ const generated = new WeakMap<object, string>()
  * @param configured the key in the settings; empty for none
  * @returns `undefined` if the new key cannot be written, because then no caller could know it
  */
-export function provideKey(app: object, configured: string, dataDir: string, logger: Logger): string | undefined {
+export function provideKey(app: object, configured: string, dataDir: string, logger: Log): string | undefined {
   const file = join(dataDir, keyFileName)
   if (configured) {
-    logger.info('the API key is configured')
+    logger.info(say('key-configured'))
     removeOld(file, logger)
     return configured
   }
@@ -28,21 +29,20 @@ export function provideKey(app: object, configured: string, dataDir: string, log
   try {
     write(file, `${key}\n`)
   } catch (error) {
-    logger.error('%s', `the relay cannot start: its new API key cannot be written to ${file} (${codeOf(error)}); `
-    + 'set WEBHOOK_API_KEY, or DATA_DIR to a folder that can be written')
+    logger.error(say('key-not-written', { file, code: codeOf(error) }))
     return
   }
   generated.set(app, key)
-  logger.info('%s', `the API key was generated: it is in the file ${file}`)
+  logger.info(say('key-generated', { file }))
   return key
 }
 
 /** Removes the file of an earlier generated key, which opens nothing any more and would mislead. */
-function removeOld(file: string, logger: Logger): void {
+function removeOld(file: string, logger: Log): void {
   try {
     rmSync(file, { force: true })
   } catch (error) {
-    if (codeOf(error) !== 'ENOTDIR') logger.warn('%s', `the file ${file} holds an old API key, and cannot be removed (${codeOf(error)}): remove it`)
+    if (codeOf(error) !== 'ENOTDIR') logger.warn(say('old-key-file', { file, code: codeOf(error) }))
   }
 }
 

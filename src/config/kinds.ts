@@ -4,15 +4,16 @@ import { parseJson } from '../lib/json'
 import { languages, type Language } from '../texts/language'
 import { isObject, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
-import { readList } from '../lib/words'
+import { either, readList } from '../lib/words'
 import { toPlatform } from '../message/target'
+import { say, type Text } from '../texts/text'
 
 /** The kind of a setting: how its values are parsed, described, edited on the config page, and shown. */
 export interface Kind<T> {
   /** Parses a raw value from koishi.yml or the environment; `undefined` if it is malformed. */
   parse: (value: unknown) => T | undefined
   /** The expected value, for the warning about a malformed one. */
-  rule: string
+  rule: Text
   /** The control on the config page, without a default. */
   control: Schema
   /** Further forms in koishi.yml, each transformed to the form of the control. */
@@ -21,7 +22,7 @@ export interface Kind<T> {
   show: (value: T) => unknown
 }
 
-function kind<T>(rule: string, control: Schema, parse: Kind<T>['parse'], show: Kind<T>['show'] = value => value): Kind<T> {
+function kind<T>(rule: Text, control: Schema, parse: Kind<T>['parse'], show: Kind<T>['show'] = value => value): Kind<T> {
   return { parse, rule, control, show }
 }
 
@@ -29,22 +30,22 @@ const readText = (value: unknown): string | undefined => typeof value === 'strin
 const hide = (): undefined => undefined
 
 /** Text without outer white space. */
-export const text = kind('text', Schema.string(), readText)
+export const text = kind(say('text'), Schema.string(), readText)
 
 /** Text exactly as it is written. */
-export const verbatim = kind('text', Schema.string(), value => typeof value === 'string' ? value : undefined)
+export const verbatim = kind(say('text'), Schema.string(), value => typeof value === 'string' ? value : undefined)
 
 /** Text that is never shown. It has no default on the config page, because the page would send it to the browser. */
-export const secret = kind('text', Schema.string().role('secret'), readText, hide)
+export const secret = kind(say('text'), Schema.string().role('secret'), readText, hide)
 
 /** A secret for signatures. `undefined` stands for a malformed one: the relay then sends nothing that needs a signature. */
-export const signingSecret = kind<string | undefined>('whsec_ and base64, or any other text', Schema.string().role('secret'), value => {
+export const signingSecret = kind<string | undefined>(say('rule-signing-secret'), Schema.string().role('secret'), value => {
   const key = readText(value)
   return key !== undefined && isSigningSecret(key) ? key : undefined
 }, hide)
 
 /** A route prefix: `relay`, `/relay` and `/relay/` all become `/relay`. */
-export const routePrefix = kind('a path of letters (a to z), digits, dots, hyphens, underscores and tildes', Schema.string(), value => {
+export const routePrefix = kind(say('rule-path'), Schema.string(), value => {
   const segments = readText(value)?.split('/').filter(Boolean)
   // Only characters without a meaning for the router: `:`, `*` and parentheses are patterns there. Clients resolve `.` and `..`.
   if (segments?.every(segment => /^(?!\.\.?$)[\w.~-]+$/.test(segment))) return segments.map(segment => `/${segment}`).join('')
@@ -59,10 +60,10 @@ function readUrl(value: unknown): string | undefined {
 const originOf = (address: string): string | undefined => parseEndpoint(address)?.origin
 
 /** An http(s) address to which the relay posts. */
-export const httpUrl = kind('an http(s) address', Schema.string().role('link'), readUrl, originOf)
+export const httpUrl = kind(say('rule-address'), Schema.string().role('link'), readUrl, originOf)
 
 /** The receivers of alerts, in order of preference: each is a list of targets or names with commas, or an http(s) address. */
-export const recipients = kind<readonly string[]>('a text, or a list of texts', Schema.array(String).role('table'), value => {
+export const recipients = kind<readonly string[]>(say('rule-texts'), Schema.array(String).role('table'), value => {
   const text = readText(value)
   const written = text?.startsWith('[') ? readJson(text) : text ?? value
   const texts = Array.isArray(written) ? written.map(readText) : [readText(written)]
@@ -73,7 +74,7 @@ export const recipients = kind<readonly string[]>('a text, or a list of texts', 
 })
 
 /** An http(s) address for appending paths, without a slash at its end. */
-export const baseUrl = kind('an http(s) address without query and fragment', Schema.string().role('link'), value => {
+export const baseUrl = kind(say('rule-base-address'), Schema.string().role('link'), value => {
   const url = readUrl(value)
   return url === undefined || /[?#]/.test(url) ? undefined : url.replace(/\/+$/, '')
 }, address => {
@@ -83,7 +84,7 @@ export const baseUrl = kind('an http(s) address without query and fragment', Sch
 })
 
 /** Yes or no, in one of the usual words. */
-export const flag = kind('true or false', Schema.boolean(), value => {
+export const flag = kind(either('true', 'false'), Schema.boolean(), value => {
   const word = String(value).trim().toLowerCase()
   if (['true', '1', 'yes', 'on'].includes(word)) return true
   if (['false', '0', 'no', 'off'].includes(word)) return false
@@ -91,7 +92,7 @@ export const flag = kind('true or false', Schema.boolean(), value => {
 
 /** One flag for all platforms, or a dictionary with flags of some platforms. */
 export const platformFlags = kind<boolean | Readonly<Record<string, boolean>>>(
-  'true, false, or a dictionary of these by platforms', Schema.union([Schema.boolean(), Schema.dict(Schema.boolean())]), value => {
+  say('rule-platform-flags'), Schema.union([Schema.boolean(), Schema.dict(Schema.boolean())]), value => {
     const parsed = typeof value === 'string' && value.trim().startsWith('{') ? readJson(value) : value
     if (!isObject(parsed)) return flag.parse(parsed)
     const flags = Object.entries(parsed).map(([platform, each]) => [toPlatform(platform), flag.parse(each)] as const)
@@ -101,7 +102,7 @@ export const platformFlags = kind<boolean | Readonly<Record<string, boolean>>>(
 
 /** One of a few words, in any case. */
 export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
-  return kind(`one of ${words.join(', ')}`, Schema.union(words), value => words.find(word => readText(value)?.toLowerCase() === word))
+  return kind(say('one-of', { choices: words }), Schema.union(words), value => words.find(word => readText(value)?.toLowerCase() === word))
 }
 
 /** One of a few words, in any case; empty for none. */
@@ -110,22 +111,22 @@ export function choice<const T extends string>(...words: readonly T[]): Kind<T |
 }
 
 /** The language of texts for chats. Empty for that of Koishi, also if the variable `LANGUAGE` is the system's, such as `en_US:en`. */
-export const language = kind<Language | ''>('zh-CN or en-US', Schema.union(languages), value => {
+export const language = kind<Language | ''>(either(...languages), Schema.union(languages), value => {
   const text = readText(value)?.toLowerCase()
   return text && (languages.find(each => each.toLowerCase() === text) ?? '')
 }, value => value || undefined)
 
 /** A list of words, or a text of words with commas. */
-export const list = kind('a list of words', Schema.array(String).role('table'), readList)
+export const list = kind(say('rule-words'), Schema.array(String).role('table'), readList)
 
 /** Accounts, each as `platform:ID`. */
-export const accounts = kind<readonly string[]>('a list of accounts such as onebot:10001', Schema.array(String).role('table'), value => {
+export const accounts = kind<readonly string[]>(say('rule-accounts'), Schema.array(String).role('table'), value => {
   const parts = readList(value)?.map(each => /^([^:\s]+):(\S+)$/.exec(each))
   return parts?.every(each => each !== null) ? parts.map(([, platform = '', id = '']) => `${toPlatform(platform)}:${id}`) : undefined
 })
 
 /** Keys of callers, parsed one by one later. Never shown. */
-export const keyTable = kind<readonly unknown[]>('a list, or JSON of one', Schema.array(Schema.object({
+export const keyTable = kind<readonly unknown[]>(say('rule-list'), Schema.array(Schema.object({
   name: Schema.string(),
   key: Schema.string().role('secret'),
   secret: Schema.string().role('secret'),
@@ -138,7 +139,7 @@ export const keyTable = kind<readonly unknown[]>('a list, or JSON of one', Schem
 })).role('table'), readArray, hide)
 
 /** Commands, parsed one by one later. Only their names are shown, because their addresses may contain secrets. */
-export const commandTable = kind<readonly unknown[] | undefined>('a list, or JSON of one', Schema.array(Schema.object({
+export const commandTable = kind<readonly unknown[] | undefined>(say('rule-list'), Schema.array(Schema.object({
   name: Schema.string(),
   groups: Schema.string(),
   users: Schema.string(),
@@ -147,11 +148,11 @@ export const commandTable = kind<readonly unknown[] | undefined>('a list, or JSO
 })).role('table'), readArray, values => values?.map(entry => isObject(entry) ? entry.name : undefined))
 
 /** Names of targets, parsed one by one later. If any has an HTTP address, only the names are shown: addresses may contain secrets. */
-export const targetTable = kind<JsonObject>('a dictionary, or JSON of one', Schema.dict(String).role('table'), readDictionary,
+export const targetTable = kind<JsonObject>(say('rule-dictionary'), Schema.dict(String).role('table'), readDictionary,
   value => JSON.stringify(value).includes('://') ? Object.keys(value) : value)
 
 /** Entries by their names, parsed one by one later. Only the names are shown. */
-export const dictionary = kind<JsonObject>('a dictionary, or JSON of one', Schema.any(), readDictionary, Object.keys)
+export const dictionary = kind<JsonObject>(say('rule-dictionary'), Schema.any(), readDictionary, Object.keys)
 
 /** Parses a text as JSON, `undefined` if it is malformed. Returns any other value as it is. */
 function readJson(value: unknown): unknown {
@@ -184,7 +185,7 @@ function readInteger(value: unknown, min: number, max = Number.MAX_SAFE_INTEGER)
 /** A whole number between two bounds, both included. */
 export function integer(min: number, max?: number): Kind<number> {
   const control = Schema.natural().min(min)
-  const rule = `a whole number ${max === undefined ? `of at least ${min}` : `from ${min} to ${max}`}`
+  const rule = max === undefined ? say('rule-whole-least', { min }) : say('rule-whole', { min, max })
   return kind(rule, max === undefined ? control : control.max(max), value => readInteger(value, min, max))
 }
 
@@ -194,7 +195,7 @@ const longestWait = Math.floor((2 ** 31 - 1) / 1000)
 /** A time in seconds for a timer, including fractions. The shortest wait of a timer is a millisecond. */
 export function seconds(min = 0.001): Kind<number> {
   const control = Schema.number().min(min).max(longestWait)
-  return kind(`a number of seconds from ${min} to ${longestWait}`, control, value => readNumber(value, min, longestWait))
+  return kind(say('rule-seconds', { min, max: longestWait }), control, value => readNumber(value, min, longestWait))
 }
 
 const sizePattern = new RegExp(`^\\s*(${numeral})\\s*(?:B|([KMG])(?:i?B)?)?\\s*$`, 'i')
@@ -205,7 +206,8 @@ const sizeUnits = ['', 'K', 'M', 'G']
  * powers of 1024. A fraction of a byte is rounded down with a unit, and malformed without one.
  */
 export function size(min: number, max?: number): Kind<number> {
-  const rule = `a size such as 512KB or 20MB, ${max === undefined ? `of at least ${formatSize(min)}` : `from ${formatSize(min)} to ${formatSize(max)}`}`
+  const least = formatSize(min)
+  const rule = max === undefined ? say('rule-size-least', { least }) : say('rule-size', { least, most: formatSize(max) })
   const parse = (value: unknown): number | undefined => {
     if (typeof value !== 'string') return readInteger(value, min, max)
     const [, number, unit = ''] = sizePattern.exec(value) ?? []

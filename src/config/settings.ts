@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isSet } from '../lib/words'
 import { groups, table, type Settings } from './table'
+import { say, type Text } from '../texts/text'
 
 export type Environment = Readonly<Partial<Record<string, string>>>
 
@@ -23,16 +24,16 @@ export interface Origin {
 export function resolveSettings(config: Readonly<Partial<Record<keyof Settings, unknown>>>, environment: Environment) {
   const settings: Partial<Settings> = {}
   const origins: Origin[] = []
-  const warnings: string[] = []
+  const warnings: Text[] = []
 
   function resolve<Name extends keyof Settings>(field: Name, into: Partial<Pick<Settings, Name>>): void {
-    const { variable, fallback, parse, rule, show, refusal = { value: fallback, consequence: 'the default is used' } } = table[field]
+    const { variable, fallback, parse, rule, show, refusal = { value: fallback, consequence: say('default-used') } } = table[field]
     const isInFile = isSet(config[field])
     const raw: unknown = isInFile ? config[field] : environment[variable]
     const parsed = isSet(raw) ? parse(raw) : undefined
     const isMalformed = isSet(raw) && parsed === undefined
-    const place = isInFile ? `${field} in koishi.yml` : `the variable ${variable}`
-    if (isMalformed) warnings.push(`${place} is malformed, it must be ${rule}: ${refusal.consequence}`)
+    const place = isInFile ? say('in-koishi-yml', { field }) : say('the-variable', { variable })
+    if (isMalformed) warnings.push(say('setting-malformed', { place, rule, consequence: refusal.consequence }))
     const value = parsed ?? (isMalformed ? refusal.value : fallback)
     into[field] = value
     origins.push({ field, variable, source: parsed === undefined ? 'default' : isInFile ? 'koishi.yml' : 'environment', value, shown: show(value) })
@@ -48,10 +49,10 @@ function isComplete(settings: Partial<Settings>): settings is Settings {
 }
 
 /** One line for the log: the settings that differ from their defaults, with their sources and the parts that may be shown. */
-export function describeSettings(origins: readonly Origin[]): string {
+export function describeSettings(origins: readonly Origin[]): Text {
   const different = origins.filter(({ field, source, value }) => source !== 'default' && !isDeepStrictEqual(value, table[field].fallback))
-  if (different.length === 0) return 'settings: all have their defaults'
+  if (different.length === 0) return say('settings-default')
   const parts = different.map(({ field, variable, source, shown }) =>
     `${field}${shown === undefined ? '' : ` = ${JSON.stringify(shown)}`} (${source === 'environment' ? variable : source})`)
-  return `settings: ${parts.join(', ')}; all others have their defaults`
+  return say('settings-set', { parts })
 }

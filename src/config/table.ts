@@ -3,6 +3,7 @@ import {
   recipients, routePrefix, seconds, secret, signingSecret, size, targetTable, text, verbatim, type Kind,
 } from './kinds'
 import { longTexts } from '../message/model'
+import { say, type Text } from '../texts/text'
 
 /** One setting. */
 export interface Field<T> extends Kind<T> {
@@ -11,7 +12,7 @@ export interface Field<T> extends Kind<T> {
   /** The default; an empty text, list or dictionary stands for none. */
   fallback: T
   /** The replacement of a malformed value if the default would not be safe, and its consequence, for the warning. */
-  refusal?: { value: T, consequence: string }
+  refusal?: { value: T, consequence: Text }
 }
 
 function field<T>(variable: string, fallback: NoInfer<T>, kind: Kind<T>, refusal?: Field<NoInfer<T>>['refusal']): Field<T> {
@@ -44,7 +45,7 @@ const commands = {
   commandCallbackUrl: field('COMMAND_CALLBACK_URL', '', httpUrl),
   commandPrefix: field('COMMAND_PREFIX', '#', verbatim),
   commandCallbackSecret: field('COMMAND_CALLBACK_SECRET', '', signingSecret, {
-    value: undefined, consequence: 'no command is posted until it is fixed',
+    value: undefined, consequence: say('no-command-until-fixed'),
   }),
   chatCommands: field('CHAT_COMMANDS', false, flag),
   chatOperators: field('CHAT_OPERATORS', [], accounts),
@@ -54,13 +55,13 @@ const commands = {
 const advanced = {
   keys: field('WEBHOOK_KEYS', [], keyTable),
   targets: field('WEBHOOK_TARGETS', {}, targetTable),
-  commands: field('COMMANDS', [], commandTable, { value: undefined, consequence: 'no command is posted until it is fixed' }),
+  commands: field('COMMANDS', [], commandTable, { value: undefined, consequence: say('no-command-until-fixed') }),
   people: field('WEBHOOK_PEOPLE', {}, dictionary),
   rotas: field('WEBHOOK_ROTAS', {}, dictionary),
   beats: field('WEBHOOK_BEATS', {}, dictionary),
   incidentCallbackUrl: field('INCIDENT_CALLBACK_URL', '', httpUrl),
   incidentCallbackSecret: field('INCIDENT_CALLBACK_SECRET', '', signingSecret, {
-    value: undefined, consequence: 'no incident is posted until it is fixed',
+    value: undefined, consequence: say('no-incident-until-fixed'),
   }),
   trustedProxies: field('TRUSTED_PROXIES', 0, integer(0, 100)),
   maxBodySize: field('MAX_BODY_SIZE', 10 * mebibyte, size(1, 256 * mebibyte)),

@@ -5,7 +5,9 @@ import type { Access } from '../access/access'
 import { consoleName } from '../access/keys'
 import { scopes } from '../access/scopes'
 import { RelayError } from '../errors'
-import { say } from '../texts/text'
+import { isObject, isString } from '../lib/shape'
+import { languageAsked } from '../texts/language'
+import { say, writer } from '../texts/text'
 import { forward, parsePageRequest, type PageAnswer } from './request'
 
 declare module '@koishijs/console' {
@@ -81,7 +83,10 @@ async function answer(value: unknown, base: string | undefined, key: string, sto
     return await forward(parsePageRequest(value), base, key, stop)
   } catch (error) {
     const { status, envelope } = RelayError.from(error)
-    return { status, headers: {}, json: envelope }
+    const headers = isObject(value) && isObject(value.headers) ? value.headers : {}
+    const { 'accept-language': accepted } = headers
+    const json: unknown = JSON.parse(JSON.stringify(envelope, writer(languageAsked('', isString(accepted) ? accepted : ''))))
+    return { status, headers: {}, json }
   }
 }
 

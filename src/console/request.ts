@@ -31,7 +31,8 @@ const firstSegments = 'statusz|readyz|deliveries|send|webhook|hooks|payloads|que
 const pathPattern = new RegExp(`^/(?:${firstSegments})(?:/|$)`)
 
 /** The allowed headers: they describe a body or its handling, and never a caller's identity or address. */
-const headerPattern = /^(?:accept-language|content-type|content-disposition|idempotency-key|prefer|sentry-hook-\w+|x-(?!api-key$|forwarded)[a-z0-9-]+)$/
+const headerNames = 'accept-language|content-type|content-disposition|idempotency-key|prefer|sentry-hook-\\w+|x-(?!api-key$|forwarded)[a-z0-9-]+'
+const headerPattern = new RegExp(`^(?:${headerNames})$`)
 
 /** How long an answer may take, in milliseconds; less than a minute, because the console then gives up. */
 const patience = 55_000

@@ -106,7 +106,7 @@ class Hooks {
       const source = await this.find(exchange, address)
       const [answer, asked] = await this.accept(exchange, address, source)
       const { skipped }: { skipped?: unknown } = answer.data
-      const why = skipped === undefined || isText(skipped) ? skipped : words(String(skipped))
+      const why = typeof skipped === 'string' ? words(skipped) : isText(skipped) ? skipped : undefined
       this.options.refusals.accept(`hooks/${exchange.params.source ?? ''}`, why)
       if (!source.shape || 'dry_run' in answer.data) return answer
       return { ...source.shape.success(asked, answer.data), log: answer.log, headers: answer.headers }

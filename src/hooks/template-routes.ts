@@ -4,6 +4,7 @@ import { byCaller, route, type Route } from '../http/routes'
 import { languages, type Language } from '../texts/language'
 import { isObject } from '../lib/shape'
 import { writeLink } from '../message/link'
+import { either, mustBe } from '../lib/words'
 import { say } from '../texts/text'
 import type { LastPayloads } from './payloads'
 import { tidy } from './plain'
@@ -43,12 +44,12 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
       demand(typeof template === 'string', say('template-text'))
       const { source: name = '' } = exchange.params
       await templates.put(name, template)
-      return { data: { template, source: 'own' }, log: `the template ${JSON.stringify(name)} was saved ${byCaller(exchange)}` }
+      return { data: { template, source: 'own' }, log: say('done-by', { what: say('template-saved', { name: JSON.stringify(name) }), by: byCaller(exchange) }) }
     }),
     route('DELETE', '/templates/:source', ['admin'], async exchange => {
       const { source: name = '' } = exchange.params
       if (!await templates.remove(name)) throw new RelayError('not-found', say('no-own-template'))
-      return { data: { name }, log: `the template ${JSON.stringify(name)} was removed ${byCaller(exchange)}` }
+      return { data: { name }, log: say('done-by', { what: say('entry-removed', { kind: say('kind-template'), name: JSON.stringify(name) }), by: byCaller(exchange) }) }
     }),
     route('POST', '/templates/:source/preview', ['admin'], async exchange => {
       const { source: name = '' } = exchange.params
@@ -59,7 +60,7 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
       demand(payload === undefined || isObject(payload), say('payload-object'))
       demand(event === undefined || typeof event === 'string', say('event-text'))
       const locale = languages.find(each => each === lang)
-      demand(locale !== undefined, `lang must be ${languages.join(' or ')}`)
+      demand(locale !== undefined, mustBe('lang', either(...languages)))
       const last = payload ? undefined : payloads.of(name)
       const given = payload ?? last?.payload
       if (!given) throw new RelayError('not-found', say('give-payload'))

@@ -48,25 +48,25 @@ export function adminRoutes(options: AdminOptions): Route[] {
     }),
     change('POST', '/keys', async (_, exchange) => {
       const { name, ...secrets } = await madeKeys.create(readFields(await readJson(exchange, adminLimits)))
-      return { status: 201, data: { ...show(name), ...secrets }, log: `the key ${JSON.stringify(name)} was made` }
+      return { status: 201, data: { ...show(name), ...secrets }, log: say('entry-made', { kind: say('kind-key'), name: JSON.stringify(name) }) }
     }),
     change('POST', '/keys/:name/rotate', async (name, exchange) => {
       const { grace, ...others } = readFields(hasBody(exchange) ? await readJson(exchange, adminLimits) : {})
       // With a misspelt `grace`, the old key would end at once.
       demand(Object.keys(others).length === 0, say('only-grace'))
       const secrets = await madeKeys.rotate(name, grace)
-      return { data: { ...show(name), ...secrets }, log: `the key ${JSON.stringify(name)} was replaced by a new one` }
+      return { data: { ...show(name), ...secrets }, log: say('key-replaced', { name: JSON.stringify(name) }) }
     }),
     change('DELETE', '/keys/:name', async name => {
       await madeKeys.remove(name)
-      return { data: { name }, log: `the key ${JSON.stringify(name)} was removed` }
+      return { data: { name }, log: say('entry-removed', { kind: say('kind-key'), name: JSON.stringify(name) }) }
     }),
     route('GET', '/targets', ['read', 'admin'], ({ caller }) => {
       const maySee = ({ name, entry }: Listed<Named>): boolean => caller.may('admin')
         || caller.maySendToAll(reachOf(name, entry, targets), name)
       return { data: { targets: targets.list().filter(maySee).map(listed => viewTarget(listed, targets, caller.may('admin'))) } }
     }),
-    ...madeRoutes(relay, 'targets', 'target', targets, listed => viewTarget(listed, targets, true)),
+    ...madeRoutes(relay, 'targets', say('kind-target'), targets, listed => viewTarget(listed, targets, true)),
   ]
 }
 

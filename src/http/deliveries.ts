@@ -86,7 +86,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
         }
       }
       const queued = Math.min(found.length, limit) - skipped.length
-      return { status: 202, data: { queued, skipped, more: found.length > limit }, log: `${queued} queued, ${skipped.length} skipped` }
+      return { status: 202, data: { queued, skipped, more: found.length > limit }, log: say('retried-log', { queued, skipped: skipped.length }) }
     }),
     route('GET', '/deliveries/:id', ['read', 'manage'], async exchange => {
       const { confinedTo } = exchange.caller

@@ -20,7 +20,7 @@ export function uploadRoute(store: UploadStore, relay: Pick<Relay, 'active'>, li
     await relay.active()
     demandUnread(exchange)
     const files = await receive(exchange.request, store, limits, exchange.stop)
-    return { data: files.length === 1 ? { files, path: files[0] } : { files }, log: `${files.length} stored` }
+    return { data: files.length === 1 ? { files, path: files[0] } : { files }, log: say('files-stored', { count: files.length }) }
   })
 }
 

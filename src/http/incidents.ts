@@ -73,7 +73,7 @@ export function incidentRoutes({ relay, incidents, names, directory }: IncidentP
       // After the body, which may take long: the key may have been revoked meanwhile.
       const { id } = await find(exchange)
       const incident = await incidents.act(id, action, readActor(by, exchange, directory), end)
-      return { data: show(incident), log: `incident ${id} is ${incident.state} ${byCaller(exchange)}` }
+      return { data: show(incident), log: say('incident-is', { id, state: incident.state, by: byCaller(exchange) }) }
     }),
   ]
 }

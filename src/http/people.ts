@@ -6,6 +6,7 @@ import type { Relay } from '../relay/relay'
 import { readFields, readJson } from './body'
 import { adminLimits, changeRoute, madeRoutes } from './made'
 import { route, type Route } from './routes'
+import { say } from '../texts/text'
 
 /**
  * `GET /people` and `/rotas`, `PUT` and `DELETE` of those that are made while the relay runs, and `POST /rotas/<name>/swaps`: who can be
@@ -24,13 +25,13 @@ export function peopleRoutes(relay: Pick<Relay, 'standsBehind'>, roster: Roster)
   }
   return [
     route('GET', '/people', ['read', 'admin'], () => ({ data: { people: roster.people.list().map(viewPerson) } })),
-    ...madeRoutes(relay, 'people', 'person', roster.people, viewPerson),
+    ...madeRoutes(relay, 'people', say('kind-person'), roster.people, viewPerson),
     route('GET', '/rotas', ['read', 'admin'], () => ({ data: { rotas: roster.rotas.list().map(viewRota) } })),
-    ...madeRoutes(relay, 'rotas', 'rota', roster.rotas, viewRota),
+    ...madeRoutes(relay, 'rotas', say('kind-rota'), roster.rotas, viewRota),
     changeRoute(relay, 'POST', '/rotas/:name/swaps', async (written, exchange) => {
       const { name, who } = await roster.swap(written, readFields(await readJson(exchange, adminLimits)))
       const listed = roster.rotas.inForce().filter(rota => rota.name === name)
-      return { data: { ...listed.map(viewRota)[0] }, log: `the rota ${JSON.stringify(name)} was given to ${JSON.stringify(who)} for a time` }
+      return { data: { ...listed.map(viewRota)[0] }, log: say('rota-given', { name: JSON.stringify(name), who: JSON.stringify(who) }) }
     }),
   ]
 }

@@ -323,8 +323,8 @@ export function failure(error: RelayError): PlainAnswer {
 }
 
 /** The author of a change, for the log. */
-export function byCaller({ caller: { name }, address = 'unknown' }: Exchange): string {
-  return `(by ${name === null ? 'the master key' : `the key ${JSON.stringify(name)}`} from ${address})`
+export function byCaller({ caller: { name }, address = 'unknown' }: Exchange): Text {
+  return name === null ? say('by-master-key', { address }) : say('by-key', { name: JSON.stringify(name), address })
 }
 
 /** The data of a log line besides the exchange. */

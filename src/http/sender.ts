@@ -8,7 +8,7 @@ import { keyOf, platformOf, waysOf, writeAddress, writeTarget } from '../message
 import { isRetryable, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery/delivery'
 import type { Submission, Submitted } from '../relay/options'
 import type { Relay } from '../relay/relay'
-import { say, type Text } from '../texts/text'
+import { say, Text } from '../texts/text'
 import type { Handling } from './preferences'
 import type { Exchange, Success } from './routes'
 import { viewFlow, viewResults, viewState, viewWaiting } from './views'
@@ -110,14 +110,14 @@ export class Sender {
     const applied = [...status === 202 && order.deferred ? ['respond-async'] : [], ...isStrict ? [strict] : []]
     const data = { ...answer.data, ...ignored.length > 0 && { ignored }, ...hint !== undefined && { hint } }
     const headers = { ...answer.headers, ...applied.length > 0 && { 'Preference-Applied': applied.join(', ') } }
-    if (msg !== undefined) throw new RelayError('failed', msg, { status, outcome, details: data, headers, logText: log })
+    if (msg !== undefined) throw new RelayError('failed', msg, { status, outcome, details: data, headers, ...log instanceof Text && { logText: log } })
     return { ...answer, data, headers: { ...headers, ...outcome && { 'Relay-Outcome': outcome } } }
   }
 
   private async sendOne(exchange: Exchange, order: Order, destination: Destination): Promise<Result> {
     if (order.isDry) return { data: { dry_run: true, ...await this.preview(exchange, order, destination) } }
     const submitted = await this.submit(exchange, order, destination, exchange.id, this.hand)
-    if ('skipped' in submitted) return { data: submitted, log: `skipped: ${submitted.skipped}` }
+    if ('skipped' in submitted) return { data: submitted, log: say('skipped', { why: submitted.skipped }) }
     const { delivery, headers } = this.withHeaders(exchange, submitted)
     const { id, mode, state, results } = delivery
     const fate = this.fateOf(delivery, order.tellsState)
@@ -163,7 +163,7 @@ export class Sender {
     }))
     const failed = deliveries.filter(({ success }) => !success).length
     const data = { ...isDry && { dry_run: true }, total: list.length, success: list.length - failed, failed, deliveries }
-    const log = `${list.length - failed} of ${list.length} deliveries succeeded${isDry ? ', as a dry run' : ''}`
+    const log = say(isDry ? 'deliveries-dry' : 'deliveries-succeeded', { success: list.length - failed, total: list.length })
     // No target was accepted, and a caller that checks only for acceptance looks at the status.
     if (tellsState && !isDry && failed === list.length) return { status: statusOf(deliveries), msg: say('some-failed', { failed, total: failed }), data, log }
     return { data, ...statusFor(order, failed, list.length), log }
@@ -284,7 +284,8 @@ function toBatchAnswer(order: Order, results: Results, fate: object): Result {
   const total = results.length
   const success = results.filter(result => result?.success).length
   const failed = total - success
-  const log = `${success} of ${total} sent${errors[0] ? `, the others ${statuses}: ${errors[0].logText.toString()}` : ''}`
+  const sent = say('items-sent', { success, total })
+  const log = errors[0] ? say('items-failed', { sent, statuses, reason: errors[0].logText }) : sent
   return { data: { total, success, failed, ...fate }, ...statusFor(order, failed, total), log }
 }
 

@@ -27,13 +27,13 @@ describe('the list of answers', { timeout: 120_000 }, () => {
   after(() => reader.stop())
 
   test('has each id in docs/openapi.yaml', () => {
-    const ids = [...source.matchAll(/^  '(\S+)': \[\d{3}, /gm)].map(([, id]) => id)
+    const ids = [...source.matchAll(/^  '(\S+)': \[\d{3}[,\]]/gm)].map(([, id]) => id)
     assert.deepEqual(placeOf('components', 'schemas', 'Error', 'properties', 'id')?.value.enum, ids)
   })
 
   for (const page of versions('http-api')) {
     test(`has each status in ${page.path}`, () => {
-      const statuses = [...source.matchAll(/^  \S+: \[(\d{3}), /gm)].map(([, status]) => Number(status))
+      const statuses = [...source.matchAll(/^  \S+: \[(\d{3})[,\]]/gm)].map(([, status]) => Number(status))
       const items = page.prose.match(/^- [45]\d\d.*$/gm) ?? []
       const told = items.flatMap(item => [...item.matchAll(/(?:^- |[.。] ?)([45]\d\d)(?=[ :：])/g)].map(([, status]) => Number(status)))
       assert.deepEqual(new Set(told), new Set(statuses))

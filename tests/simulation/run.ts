@@ -11,6 +11,7 @@ import { TestFolder, TestStorage } from '../support/store'
 import { Machine, ProcessClock, RelayClock, Timeline } from './clock'
 import { mediaSettle, type Disturbance, type Moment, type Plan, type PlannedItem, type PlannedOperation, type PlannedRequest, type PlannedWishes } from './plan'
 import { chatName, markSign, Platform, type Call, type Entry, type Question } from './platform'
+import { words } from '../../src/texts/text'
 
 /** The answer that a caller got. */
 export type Word
@@ -382,7 +383,7 @@ class World implements Run {
         this.setDisk({ isFlushFailing: true }, Infinity)
         return
       case 'unusable':
-        this.setDisk({ failure: new RelayError('store-down', 'the file cannot be used') }, what.ms)
+        this.setDisk({ failure: new RelayError('store-down', words('the file cannot be used')) }, what.ms)
         return
       case 'kill':
       case 'power':

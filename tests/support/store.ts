@@ -212,7 +212,7 @@ export class TestStorage implements Storage {
 }
 
 function lost(): RelayError {
-  return new RelayError('store-down', 'another process has the data folder')
+  return new RelayError('store-down', words('another process has the data folder'))
 }
 
 class TestStore implements Store {
@@ -305,7 +305,7 @@ class TestStore implements Store {
       if (this.isDead) await new Promise(() => undefined)
       if (storage.isFlushFailing) {
         storage.isFlushFailing = false
-        this.end(new RelayError('store-down', 'the disk did not keep what was written'))
+        this.end(new RelayError('store-down', words('the disk did not keep what was written')))
       }
       this.check()
       folder.flush(end)

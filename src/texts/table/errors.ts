@@ -7,7 +7,7 @@ export const errors = {
     'missing or wrong API key: send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"',
     '没有 API 密钥或密钥不正确：请用“Authorization: Bearer <密钥>”或“X-API-Key: <密钥>”发送',
   ],
-  'forbidden': ['this API key may not do this', '这个 API 密钥没有此权限'],
+  'forbidden': ['this key may not do this', '这个 API 密钥没有此权限'],
   'not-found': ['no such delivery', '没有这条投递'],
   'no-such-target': ['no such target', '没有这个目标'],
   'file-not-found': [
@@ -24,7 +24,7 @@ export const errors = {
     'this Idempotency-Key was used for a different request: use a new key for a new message',
     '这个幂等键已用于另一个请求：新消息请用新的幂等键',
   ],
-  'rate-limited': ['this API key has reached its message rate: try again later', '已达到这个 API 密钥的发送频率上限：请稍后重试'],
+  'rate-limited': ['this key has reached its message rate: try again later', '已达到这个 API 密钥的发送频率上限：请稍后重试'],
   'queue-full': ['too many messages are waiting for this target: nothing was sent, try again later', '等待发往该目标的消息太多：没有发送，请稍后重试'],
   'internal': ['internal error: see the log of the bot for this request ID', '内部错误：请按请求 ID 查看机器人的日志'],
   'refused': ['the platform refused the message', '平台拒绝了这条消息'],

@@ -94,9 +94,9 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
       await page.getByText('As soon as Gitea').waitFor()
       assert.equal(await post(`${url}/hooks/gitlab/ops`, body, { 'x-gitlab-token': 'wrong' }), 401)
       for (const [query, headers, reason] of [
-        ['', { 'x-gitea-signature': '00'.repeat(32) }, 'Its signature matches no secret.'],
-        ['?key=a-wrong-key', {}, 'Its key is wrong.'],
-        ['', {}, 'It had no key and no signature.'],
+        ['', { 'x-gitea-signature': '00'.repeat(32) }, 'Wrong signature'],
+        ['?key=a-wrong-key', {}, 'Wrong API key'],
+        ['', {}, 'No API key'],
       ] as const) {
         assert.equal(await post(`${url}/hooks/gitea/ops${query}`, body, headers), 401)
         const line = page.getByRole('status').filter({ hasText: reason })
@@ -118,7 +118,7 @@ describe('the tab Integrations', { skip, timeout: 300_000 }, () => {
     await stage.play('overview', async page => {
       const list = page.locator('.relay-section', { hasText: 'Last calls without a message' })
       const row = list.getByRole('listitem').filter({ has: page.getByRole('link', { name: /^Gitea/ }) })
-      await row.getByText('Its key is wrong. Check the key at the sender.').waitFor()
+      await row.getByText('Wrong API key').waitFor()
       assert.deepEqual(await stage.violations(page), [])
       assert.equal(await call('fork'), 200)
       await row.getByText('It reached the relay: fork events produce no message.').waitFor()

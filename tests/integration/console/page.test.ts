@@ -172,7 +172,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
     simulator.turn('loggedOut', true)
     try {
       await stage.playAlone(`deliveries/${id}`, async page => {
-        await page.locator('.relay-why', { hasText: /^机器人在该群被禁言$/ }).first().waitFor()
+        await page.locator('.relay-why', { hasText: /机器人在该群被禁言/ }).first().waitFor()
         await page.locator('#tab-overview').click()
         await page.getByText(/^账号已掉线（下线通知: 你的账号.+） · 已/).waitFor()
       }, { locale: 'zh-CN' })

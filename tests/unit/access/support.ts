@@ -2,11 +2,12 @@ import { Usages } from '../../../src/access/usage'
 import { RelayError } from '../../../src/errors'
 import { ClosedStore } from '../../../src/relay/store/failures'
 import type { Store } from '../../../src/relay/store/store'
+import { words } from '../../../src/texts/text'
 import { SimulatedClock } from '../../support/simulated-clock'
 import { TestStorage } from '../../support/store'
 
 /** A store that cannot be used. */
-export const closed = (message?: string): Store => new ClosedStore(new RelayError('store-down', message), new AbortController().signal)
+export const closed = (message?: string): Store => new ClosedStore(new RelayError('store-down', message === undefined ? undefined : words(message)), new AbortController().signal)
 
 /** Counts the use of keys in memory only. */
 export const counting = (): Usages => new Usages(() => closed())

@@ -11,7 +11,7 @@ import { assertReadable, assertSnapshot, isEvent, languages, readFixtures, rende
 /** What becomes of a request in each language, for a snapshot. */
 async function textsOf(source: Source, request: HookRequest, what: string): Promise<string[]> {
   const reading = source.read(request)
-  if (!isEvent(reading)) return [`== ${what}: ${reading.skipped}`]
+  if (!isEvent(reading)) return [`== ${what}: ${String(reading.skipped)}`]
   const { name, branch = '', status = '', thread, view } = reading
   const inThread = thread === undefined ? '' : ` thread=${thread}`
   return Promise.all(languages.map(async lang => {

@@ -149,7 +149,7 @@ describe('the header Prefer', () => {
 test('the relay is ready while it can keep and send a message, and says why not otherwise', () => {
   for (const [failure, standsBehind, isOnline, told] of [
     [undefined, undefined, true, ''], [undefined, undefined, false, 'no bot is online'],
-    [new RelayError('store-down', 'the file is damaged'), undefined, true, 'the file is damaged'],
+    [new RelayError('store-down', words('the file is damaged')), undefined, true, 'the file is damaged'],
     [new RelayError('standby'), words('process 7'), true, 'this relay stands by, because another process uses its data folder'],
   ] as const) {
     const { handle } = readyRoute({ failure, standsBehind }, () => isOnline)

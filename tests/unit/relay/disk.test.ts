@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { v7 as uuid } from 'uuid'
 import { RelayError } from '../../../src/errors'
 import { chat, Core, fates } from '../../support/core'
-import { say } from '../../../src/texts/text'
+import { say, words } from '../../../src/texts/text'
 
 const hour = 3_600_000
 const chats = Array.from({ length: 5_000 }, (_, index) => ({ kind: 'group', id: String(index + 2) }) as const)
@@ -22,7 +22,7 @@ describe('without a file that can be used', () => {
 
   test('a message whose caller waits leaves without a record, and everything else is refused in the words of the failure', async () => {
     const core = new Core()
-    core.storage.failure = new RelayError(broken.code, broken.message)
+    core.storage.failure = new RelayError(broken.code, words(broken.message))
     await core.run(10)
     for (const more of [{}, { thread: 't' }]) await core.run(1_000, core.submit('plain', more))
     for (const more of durable(core)) await assert.rejects(core.submit('kept', more), broken)
@@ -35,7 +35,7 @@ describe('without a file that can be used', () => {
 
   test('the relay goes on as soon as it can be', async () => {
     const core = new Core()
-    core.storage.failure = new RelayError(broken.code, broken.message)
+    core.storage.failure = new RelayError(broken.code, words(broken.message))
     await core.run(10)
     core.storage.failure = undefined
     await core.run(2_000)

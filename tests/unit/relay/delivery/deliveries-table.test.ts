@@ -20,7 +20,7 @@ describe('the table of deliveries', () => {
       state: 'unanswered', mode: 'batch', target: { kind: 'private', id: '群 / \u2028%09' }, caller: `plugin:${'群'.repeat(64)}\0`, bot: 'a\tb\nc:é', attempts: 12, expiresAt: 7,
       results: [
         { success: true, messageIds: ['-2147483648', '🚀'] }, { success: true, messageIds: [], likeness: 'x\0' }, undefined,
-        { success: false, error: new RelayError('refused', '禁言 🙊 \\ \' "') },
+        { success: false, error: new RelayError('refused', words('禁言 🙊 \\ \' "')) },
       ],
       open: [{ indices: [0, 2], likeness: 'y', since: 1.5, settle: 30_000, calls: 2 }], key: 'k'.repeat(64), fingerprint: 'f'.repeat(64), door: 'hooks/告警',
       summary: {
