@@ -142,7 +142,7 @@ describe('beats', () => {
     assert.equal(await ping(relay, path), '404 not found')
     assert.equal(await ping(relay, String(rotated.data.ping)), '200 OK')
     assert(!relay.logs.some(line => [path, rotated.data.ping].some(each => line.includes(String(each).slice(-20)))))
-    assert(relay.logs.some(line => line.includes('no beat has this secret')))
+    assert(relay.logs.some(line => line.includes('没有心跳使用这个密钥')))
 
     const seen = await askAs(relay, 'secret-of-reader', 'GET', '/relay/beats/backup')
     assert.deepEqual([seen.status, seen.data.ping, seen.data.target], [200, undefined, 'ops'])
@@ -158,7 +158,7 @@ describe('beats', () => {
 
   test('those of the settings are there with the others; what is wrong or in use is refused', async t => {
     const relay = await relayWith(t, { config })
-    assert(relay.logs.some(line => line.includes('beats: "wrong" is left out: every must be a duration')))
+    assert(relay.logs.some(line => line.includes('every 应为时长')))
     await relay.ask('/relay/targets/made', 'PUT', `group:${group}`)
     await make(relay, 'backup', { to: ['made', 'other'], cron: '30 2 * * *', every: null, zone: 'Asia/Shanghai', severity: 'critical' })
     await until('both are there', async () => JSON.stringify((await relay.ask('/relay/beats')).data.beats) === JSON.stringify([
