@@ -161,7 +161,7 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
       for (const each of [fork, ...forks.reverse()]) each.dispose()
       await simulator.close()
       Logger.targets.splice(Logger.targets.indexOf(target), 1)
-      await rm(folder, { recursive: true })
+      await rm(folder, { recursive: true, maxRetries: 5 })
       releaseTimers()
       assertConforming()
     },

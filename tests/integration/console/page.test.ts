@@ -362,7 +362,7 @@ describe('the page', { skip, timeout: 300_000 }, () => {
 
   test('says why nothing can be found, and not that nothing matches', async () => {
     await stage.playAlone(`deliveries?target=${encodeURIComponent('值班群')}`, async page => {
-      await page.getByText('操作失败：目标应为 group:<群号>').waitFor()
+      await page.getByText('操作失败：target 应为：group:<群号>').waitFor()
       assert.equal(await page.locator('.relay-empty').innerText(), '')
     }, { locale: 'zh-CN' })
   })
