@@ -155,7 +155,7 @@ async function checkDataFolder(folder: string): Promise<void> {
   try {
     while (!lock.take()) {
       if (performance.now() > end || lock.isHolderAlive) {
-        throw new StartError(`${lock.holder ?? 'another process'} works the data folder ${folder}: end it, or set DATA_DIR to another folder`)
+        throw new StartError(`${(lock.holder ?? 'another process').toString()} works the data folder ${folder}: end it, or set DATA_DIR to another folder`)
       }
       await delay(lookInterval)
     }
