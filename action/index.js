@@ -10,6 +10,14 @@ var import_node_fs = require("node:fs");
 var import_promises3 = require("node:fs/promises");
 var import_node_path = require("node:path");
 
+// src/texts/fill.ts
+function fill([english, chinese], language2, write) {
+  return (language2 === "zh-CN" ? chinese : english).replace(/\{(\w+)\}/g, (_, name) => write(name));
+}
+function listed(parts, language2) {
+  return parts.join(language2 === "zh-CN" ? "\u3001" : ", ");
+}
+
 // src/texts/table/cli.ts
 var cli = {
   "cli-colon": [": ", "\uFF1A"],
@@ -121,10 +129,9 @@ function spoken() {
 }
 function say2(id, ...[values]) {
   const given = values ?? {};
-  const isChinese = language === "zh-CN";
-  return cli[id][isChinese ? 1 : 0].replace(/\{(\w+)\}/g, (_, name) => {
+  return fill(cli[id], language, (name) => {
     const value = given[name];
-    return Array.isArray(value) ? value.join(isChinese ? "\u3001" : ", ") : String(value);
+    return Array.isArray(value) ? listed(value.map(String), language) : String(value);
   });
 }
 
@@ -298,16 +305,16 @@ Content-Type: ${type}\r
   const gap = Buffer.from("\r\n");
   const tail = Buffer.from(`--${boundary}--\r
 `);
-  const words2 = text.length > 0 ? [head('name="text"', "text/plain; charset=utf-8"), text, gap] : [];
+  const words = text.length > 0 ? [head('name="text"', "text/plain; charset=utf-8"), text, gap] : [];
   const files = await Promise.all(paths.map(async (path) => {
     const size = await sizeOf(path);
     return { path, size, head: head(`name="file"; filename="${escapeName((0, import_node_path.basename)(path))}"`, "application/octet-stream") };
   }));
   const total = files.reduce((sum, { size }) => sum + size, 0);
-  const length = [...words2, ...files.flatMap((file) => [file.head, gap]), tail].reduce((sum, part) => sum + part.length, total);
+  const length = [...words, ...files.flatMap((file) => [file.head, gap]), tail].reduce((sum, part) => sum + part.length, total);
   async function* chunks() {
     let done = 0;
-    yield* words2;
+    yield* words;
     for (const { path, size, head: head2 } of files) {
       yield head2;
       for await (const chunk of read(path, size)) {

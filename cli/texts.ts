@@ -1,4 +1,5 @@
 // What the command says, in the language of the terminal.
+import { fill, listed } from '../src/texts/fill'
 import type { Language } from '../src/texts/language'
 import { cli } from '../src/texts/table/cli'
 import type { Value, ValuesOf } from '../src/texts/text'
@@ -19,9 +20,8 @@ export function spoken(): Language {
 /** A text of the command, written. `say` of src/ would bring the texts of the whole relay into the bundle. */
 export function say<I extends keyof typeof cli>(id: I, ...[values]: ValuesOf<I>): string {
   const given: Readonly<Record<string, Value>> = values ?? {}
-  const isChinese = language === 'zh-CN'
-  return cli[id][isChinese ? 1 : 0].replace(/\{(\w+)\}/g, (_, name: string) => {
+  return fill(cli[id], language, name => {
     const value = given[name]
-    return Array.isArray(value) ? value.join(isChinese ? '、' : ', ') : String(value)
+    return Array.isArray(value) ? listed(value.map(String), language) : String(value)
   })
 }

@@ -178,7 +178,7 @@ export function writeItems(items: readonly ParsedItem[]): unknown[] {
   })
 }
 
-/** Reads the result of `writeItems`, parsed with `revive`. An item that this release refuses becomes an error. */
+/** Reads the result of `writeItems`, parsed with `parseTexts`. An item that this release refuses becomes an error. */
 export function readItems(stored: unknown): ParsedItem[] {
   if (!Array.isArray(stored)) return []
   return stored.map((value: unknown) => {

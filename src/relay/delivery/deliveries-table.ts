@@ -6,7 +6,7 @@ import { isString, isWhole, nullable, objectOf } from '../../lib/shape'
 import type { ParsedItem, Target } from '../../message/model'
 import { readItems, writeItems } from '../../message/parse'
 import { writeTarget } from '../../message/target'
-import { revive } from '../../texts/text'
+import { parseTexts } from '../../texts/text'
 import type { Reader, Value, Writer } from '../store/store'
 import { states, unfinished, type Delivery, type State } from './delivery'
 import { conditionsOf, isUnindexed, matches, rangeOf, type Filter, type ListFilter } from './filter'
@@ -74,7 +74,7 @@ export class DeliveriesTable {
   items(id: string): readonly ParsedItem[] | undefined {
     const content = this.store.first(isContent, 'SELECT items FROM deliveries WHERE id = ?', id)?.items
     try {
-      return typeof content === 'string' ? readItems(JSON.parse(content, revive)) : undefined
+      return typeof content === 'string' ? readItems(parseTexts(content)) : undefined
     } catch {
       this.reportDamage(id)
     }

@@ -4,7 +4,7 @@ import { readTarget, writeTarget } from '../../message/target'
 import { isUnfinished, states, type Delivery, type ItemResult, type Open, type Results, type Sent, type State } from './delivery'
 import { isFlow } from './flow'
 import { isSummary, type RecordContent } from './summary'
-import { isText, revive, type Text, words } from '../../texts/text'
+import { isText, parseTexts, type Text, words } from '../../texts/text'
 
 /** A delivery as a row: the columns that are searched, and the rest as JSON. The content has a column of its own. */
 export interface Row {
@@ -86,8 +86,8 @@ export function toRow({ id, state, target, bot, caller, door, key, updatedAt, su
 
 /** @throws Error if the row was not written by `toRow` */
 export function fromRow({ id, bot, door, key, updated_at: updatedAt, ...row }: Row): Delivery {
-  const record: unknown = JSON.parse(row.record, revive)
-  const summary: unknown = JSON.parse(row.summary, revive)
+  const record: unknown = parseTexts(row.record)
+  const summary: unknown = parseTexts(row.summary)
   const target = readTarget(row.target)
   const state = states.find(name => name === row.state)
   const isSound = isRecord(record) && isSummary(summary) && isTime(updatedAt)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { languageAsked } from '../../../src/texts/language'
 import { table } from '../../../src/texts/table'
-import { clauses, revive, say, words, writer } from '../../../src/texts/text'
+import { clauses, parseTexts, say, words, writer } from '../../../src/texts/text'
 
 test('each text is there once, in both languages, with the same values', () => {
   const folder = join(__dirname, '../../../src/texts/table')
@@ -31,7 +31,7 @@ test('a text is written in each language, with what is in it', () => {
   assert.equal(text.toString(), 'this target is paused after repeated failures (the bot is muted in this group (platform: "{reason}")): nothing was sent, try again later: x')
   assert.equal(text.in('zh-CN'), '该目标因连续失败而暂停（机器人在该群被禁言（{reason}））：没有发送，请稍后重试：x')
   const kept = JSON.stringify({ text })
-  assert.deepEqual(JSON.parse(kept, revive), { text })
+  assert.deepEqual(parseTexts(kept), { text })
   assert.equal(JSON.stringify({ list: [say('no-bot-online')], other: { $text: 'no-bot-online' } }, writer('zh-CN')), '{"list":["没有机器人在线"],"other":{"$text":"no-bot-online"}}')
 })
 
