@@ -3,8 +3,7 @@ import { watch } from 'vue'
 import { writeSize } from '../src/lib/words'
 import { fieldsOf, isFields, listOf, numberOf, textOf, textsOf, type Fields } from './fields'
 import { freshWord } from './random'
-import { locale } from './texts/locale'
-import { chinese, english } from './texts/all'
+import { locale, texts } from './texts/locale'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
@@ -29,8 +28,6 @@ export interface Reply {
   base64: string
 }
 
-const ownTexts = (): typeof english.common => (locale.value === 'zh-CN' ? chinese : english).common
-
 /** Sends a request to the HTTP interface of the relay. It never throws: the reply contains the error. */
 export async function call(method: Method, path: string, more: More = {}): Promise<Reply> {
   const answer = fieldsOf(await ask('message-relay/request', {
@@ -41,7 +38,7 @@ export async function call(method: Method, path: string, more: More = {}): Promi
   return {
     status,
     isRight: status >= 200 && status < 400,
-    msg: textOf(json.msg) || textOf(answer.text) || (status === 0 ? ownTexts().noConnection : String(status)),
+    msg: textOf(json.msg) || textOf(answer.text) || (status === 0 ? texts.value.common.noConnection : String(status)),
     data: fieldsOf(json.data ?? json.error),
     headers: fieldsOf(answer.headers),
     base64: textOf(answer.base64),
@@ -160,7 +157,7 @@ const largestCarried = 70 * 2 ** 20
 /** The reason why a file is too large to upload. It is checked before the file is read. */
 export function whyTooLarge({ size }: File, most: number): string | undefined {
   const bound = Math.min(most, largestCarried)
-  return size > bound ? ownTexts().tooLarge(writeSize(bound)) : undefined
+  return size > bound ? texts.value.common.tooLarge(writeSize(bound)) : undefined
 }
 
 /** Uploads a file; `undefined` if the browser cannot read it, for example because it has changed on the disk. */

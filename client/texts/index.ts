@@ -1,12 +1,7 @@
-import { computed } from 'vue'
 import type { Hold } from '../api'
-import { chinese, english, type Texts } from './all'
-import { locale } from './locale'
+import { locale, texts } from './locale'
 
-export { languageNames, locale, setLocale } from './locale'
-
-/** The texts of the page, in its language. */
-export const texts = computed<Texts>(() => locale.value === 'zh-CN' ? chinese : english)
+export { languageNames, locale, setLocale, texts } from './locale'
 
 /** The page's word for a name of the relay, or else the name itself. */
 export function wordFor(names: Readonly<Partial<Record<string, string>>>, name: string): string {

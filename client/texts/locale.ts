@@ -1,5 +1,6 @@
 import { useConfig, useStorage } from '@koishijs/client'
 import { computed, watch } from 'vue'
+import { chinese, english, type Texts } from './all'
 
 /** The languages of the page, each by its own name. */
 export const languageNames = { 'zh-CN': '中文', 'en-US': 'English' } as const
@@ -23,6 +24,9 @@ export const locale = computed<Locale>(() => {
   const word = chosen.value.locale ?? (inConsole === defaultLocale ? navigator.language : inConsole)
   return word.startsWith('zh') ? 'zh-CN' : 'en-US'
 })
+
+/** The texts of the page, in its language. */
+export const texts = computed<Texts>(() => locale.value === 'zh-CN' ? chinese : english)
 
 /** Sets the language of the console and of the page. */
 export function setLocale(value: Locale): void {
