@@ -7,7 +7,7 @@ import { mustBe, readValue } from '../lib/words'
 import type { TargetNames } from '../message/model'
 import { writeItems } from '../message/parse'
 import { platformOf, reachOf, readAddress, toName, writeTarget } from '../message/target'
-import { isRetryable, states, type Delivery, type State } from '../relay/delivery/delivery'
+import { isRetryable, isScheduled, states, type Delivery, type State } from '../relay/delivery/delivery'
 import type { ListFilter } from '../relay/delivery/filter'
 import { alertDoor } from '../relay/options'
 import type { Relay } from '../relay/relay'
@@ -52,7 +52,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
       const edges = Array.from({ length: count + 1 }, (_, index) => end - (count - index) * length)
       const history = await relay.history()
       const { spans, states } = await history.counts(filter, edges)
-      const scheduled = history.unfinished(filter).filter(delivery => relay.waitOf(delivery)?.cause === 'scheduled').length
+      const scheduled = history.unfinished(filter).filter(delivery => isScheduled(delivery, Date.now())).length
       const nameOf = (start = 0): object => days === undefined
         ? { hour: toIso(start) }
         : { day: toIso(start + east * minute).slice(0, 10) }

@@ -37,6 +37,11 @@ export function isUnfinished(state: State): boolean {
   return state === 'queued' || state === 'sending'
 }
 
+/** Whether a delivery waits for the time that it is scheduled for. @param wall the present time */
+export function isScheduled({ state, deferred, flow: { sendAt = 0 } }: Pick<Delivery, 'state' | 'deferred' | 'flow'>, wall: number): boolean {
+  return state === 'queued' && deferred && sendAt > wall
+}
+
 /** Whether a delivery in this state can be sent again. */
 export function isRetryable(state: State): boolean {
   return state === 'failed' || state === 'unanswered' || state === 'expired'
