@@ -1,4 +1,4 @@
-import { say, words, type Text } from './texts/text'
+import { say, type Text } from './texts/text'
 
 /** The outcome of a message: it arrived, the platform said no, it never left, or it may have arrived. */
 export type Outcome = 'sent' | 'refused' | 'unsent' | 'unanswered'
@@ -64,9 +64,7 @@ export interface RelayErrorOptions {
   details?: object
 }
 
-/**
- * A failure for the caller. What it says is the `msg` of the envelope: the cause and what to do, without a key, local path or stack.
- */
+/** A failure for the caller. What it says is the `msg` of the envelope: the cause and what to do, without a key, local path or stack. */
 export class RelayError extends Error {
   override readonly name = 'RelayError'
   /** HTTP status, and the `code` of the envelope. */
@@ -80,13 +78,12 @@ export class RelayError extends Error {
   /** The outcome of the message; `undefined` for a failure that is not about a message. */
   readonly outcome: Outcome | undefined
 
-  constructor(readonly code: ErrorCode, given: Text = say(code), options: RelayErrorOptions = {}) {
-    const text = typeof given === 'string' ? words(given) : given
-    super(text.toString(), { cause: options.cause })
-    this.said = text
+  constructor(readonly code: ErrorCode, said: Text = say(code), options: RelayErrorOptions = {}) {
+    super(said.toString(), { cause: options.cause })
+    this.said = said
     this.status = options.status ?? table[code][0]
     this.headers = options.headers ?? {}
-    this.logText = typeof options.logText === 'string' ? words(options.logText) : options.logText ?? text
+    this.logText = options.logText ?? said
     this.details = options.details
     const [, outcome]: Row = table[code]
     this.outcome = options.outcome === undefined ? outcome : options.outcome ?? undefined

@@ -18,7 +18,7 @@ import { keyOf, writeTarget } from './message/target'
 import { messageIdsOf, outcomeOf, resultOf, type Delivery } from './relay/delivery/delivery'
 import type { Observer, Submission } from './relay/options'
 import type { Relay } from './relay/relay'
-import { say } from './texts/text'
+import { say, words } from './texts/text'
 
 declare module 'koishi' {
   interface Context {
@@ -217,7 +217,8 @@ export class MessageRelay extends Service {
       template: language => typeof template === 'string' ? template : template[language],
       read({ payload, headers }) {
         try {
-          return read(payload, headers)
+          const reading = read(payload, headers)
+          return 'skipped' in reading ? { skipped: words(reading.skipped) } : reading
         } catch (cause) {
           throw new RelayError('bad-request', say('plugin-cannot-read', { name }), {
             cause, logText: say('plugin-reader-failed', { name, place: describePlace(cause) }),

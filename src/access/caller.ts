@@ -1,7 +1,8 @@
 import { RelayError } from '../errors'
 import { minute } from '../lib/time'
+import { all, either } from '../lib/words'
 import type { Address, ParsedItem, Target } from '../message/model'
-import { say, words, type Text } from '../texts/text'
+import { say, type Text } from '../texts/text'
 import type { Scope } from './scopes'
 import { fits, type TargetPattern } from './target-pattern'
 import { Usage } from './usage'
@@ -30,12 +31,6 @@ export class Rate {
   owe(count: number, now = performance.now()): void {
     this.full = Math.max(this.full, now) + count / this.perMinute * minute
   }
-}
-
-/** Names with "or" or "and" before the last. */
-export function joined(id: 'one-or-other' | 'one-and-other', names: readonly string[]): Text {
-  const last = names.at(-1) ?? ''
-  return names.length > 1 ? say(id, { others: names.slice(0, -1), last }) : words(last)
 }
 
 /** The rights of a key. */
@@ -92,7 +87,7 @@ export class Caller {
    */
   demand(allowed: readonly [Scope, ...Scope[]]): void {
     for (const scope of allowed) if (this.rights.allow.has(scope)) return
-    const missing = joined('one-or-other', allowed)
+    const missing = either(...allowed)
     const { sources } = this
     throw new RelayError('forbidden', sources ? say('lacks-permission-and-limited', { missing, sources }) : say('lacks-permission', { missing }))
   }
@@ -122,7 +117,7 @@ export class Caller {
   /** The paths of the sources that the caller is limited to; absent if there is no limit. */
   private get sources(): Text | undefined {
     const { sources } = this.rights
-    return sources && joined('one-and-other', sources.map(name => `/hooks/${name}`))
+    return sources && all(...sources.map(name => `/hooks/${name}`))
   }
 
   /**

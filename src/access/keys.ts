@@ -3,12 +3,12 @@ import { demand, RelayError } from '../errors'
 import { sha256 } from '../lib/crypto'
 import { printable } from '../lib/log'
 import { isObject } from '../lib/shape'
-import { isSet, readList, readValue, refuseFields } from '../lib/words'
+import { all, isSet, readList, readValue, refuseFields } from '../lib/words'
 import { reachOf, toName } from '../message/target'
 import type { TargetNames } from '../message/model'
 import { clauses, say, type Text } from '../texts/text'
 import { parseRanges } from './origin'
-import { Caller, joined, Rate, type Rights } from './caller'
+import { Caller, Rate, type Rights } from './caller'
 import { parseExpiry } from './expiry'
 import { defaultScopes, defaultSourceScopes, scopes, sourceScopes, type Scope } from './scopes'
 import { parsePatterns, toPattern } from './target-pattern'
@@ -107,22 +107,22 @@ interface EntryOptions {
 export function parseEntry(
   value: unknown, known: Set<string>, { names, usages, acceptsAnyName = false }: EntryOptions,
 ): { key: Key, flaw: Text | undefined } {
-  demand(isObject(value), say('entry-no-object'))
+  demand(isObject(value), say('no-object'))
   refuseFields('keys', Object.keys(value).filter(field => !fieldNames.some(each => each === field) && isSet(value[field])))
-  const name = readValue('name', value.name, parseName, `one line of text, of at most ${longestName} bytes`)
+  const name = readValue('name', value.name, parseName, say('rule-key-name', { most: longestName }))
   demand(name !== undefined, say('name-required'))
   demand(name !== consoleName, say('name-of-console', { name: JSON.stringify(consoleName) }))
   demand(!name.startsWith(pluginPrefix), say('names-of-plugins', { prefix: JSON.stringify(pluginPrefix) }))
-  const expires = readValue('expires', value.expires, parseExpiry, 'a date such as "2026-12-31" or a date-time such as "2026-12-31T18:00+08:00", in YAML in quotes')
-  const isFrom = readValue('from', value.from, list => readNonEmpty(list, parseRanges), 'a list of addresses, or of ranges such as 10.0.0.0/8')
-  const targets = readValue('targets', value.targets, list => parseTargets(list, names, acceptsAnyName), 'a list of targets such as group:1 or group:*, or of names for targets')
-  const chosen = readValue('allow', value.allow, parseScopes, `a list of some of ${scopes.join(', ')}`)
-  const sources = readValue('sources', value.sources, parseSources, 'a list of sources of /hooks, such as github or alertmanager')
+  const expires = readValue('expires', value.expires, parseExpiry, say('rule-expires'))
+  const isFrom = readValue('from', value.from, list => readNonEmpty(list, parseRanges), say('rule-from'))
+  const targets = readValue('targets', value.targets, list => parseTargets(list, names, acceptsAnyName), say('rule-targets'))
+  const chosen = readValue('allow', value.allow, parseScopes, say('rule-allow', { scopes }))
+  const sources = readValue('sources', value.sources, parseSources, say('rule-sources'))
   demand(!sources || !chosen || (chosen.includes('hooks') && chosen.every(scope => sourceScopes.includes(scope))),
-    say('allow-with-sources', { others: joined('one-and-other', sourceScopes.slice(1)) }))
-  const rate = readValue('rate', value.rate, parseRate, `a whole number of messages a minute, from 1 to ${highestRate}`)
-  const key = readValue('key', value.key, parseKey, `text of at least ${leastLength} characters, or sha256: and 64 hexadecimal digits`)
-  const secret = readValue('secret', value.secret, parseSecret, `text of at least ${leastLength} characters`)
+    say('allow-with-sources', { others: all(...sourceScopes.slice(1)) }))
+  const rate = readValue('rate', value.rate, parseRate, say('rule-rate', { most: highestRate }))
+  const key = readValue('key', value.key, parseKey, say('rule-key', { least: leastLength }))
+  const secret = readValue('secret', value.secret, parseSecret, say('rule-secret', { least: leastLength }))
   demand(key !== undefined || secret !== undefined, say('entry-without-key'))
   const given = [key, secret].flatMap(each => each ?? [])
   const digests = given.map(({ digest }) => digest.toString('hex'))

@@ -29,7 +29,7 @@ export interface MadeOptions<T> {
    */
   parse: (name: string, value: unknown, isNew: boolean) => T
   /** What uses an entry, such as `the rota "oncall"`: it cannot be removed then. */
-  usersOf?: (name: string) => readonly (Text | string)[]
+  usersOf?: (name: string) => readonly Text[]
 }
 
 const kinds = { name: 'kind-name', person: 'kind-person', rota: 'kind-rota', beat: 'kind-beat' } as const

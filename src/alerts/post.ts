@@ -39,7 +39,7 @@ export function toBody(alert: Alert, language: Language): AlertBody {
  */
 export async function postAlert(
   endpoint: Endpoint, body: AlertBody, isLast: boolean, options: PostOptions,
-): Promise<string | Text | undefined> {
+): Promise<Text | undefined> {
   let failure = await post(endpoint, body, options)
   for (const pause of isLast ? pauses : []) {
     if (failure === undefined) return
@@ -50,7 +50,7 @@ export async function postAlert(
   return failure
 }
 
-function post(endpoint: Endpoint, body: AlertBody, options: PostOptions): Promise<string | Text | undefined> {
+function post(endpoint: Endpoint, body: AlertBody, options: PostOptions): Promise<Text | undefined> {
   const read = ({ ok, status }: Response) => ok ? undefined : say('status-code', { status })
   return postJson(endpoint, JSON.stringify(body), options, read).catch(networkReason)
 }

@@ -14,7 +14,7 @@ import { catchUp, createBeat, expire, pause, receive, resume, type Beat, type No
 import { scheduleOf, type BeatRule } from './rule'
 import { readRows, saveRow, type Row } from './table'
 import { writeNotice } from './texts'
-import { say, words } from '../texts/text'
+import { say, words, type Text } from '../texts/text'
 
 /** The door of their alerts. */
 export const beatDoor = 'beats'
@@ -106,8 +106,8 @@ export class Beats {
   }
 
   /** The beats that tell a name, for errors. */
-  thatTell(name: string): string[] {
-    return this.rules.inForce().filter(({ entry }) => entry.to.includes(name)).map(each => `the beat ${JSON.stringify(each.name)}`)
+  thatTell(name: string): Text[] {
+    return this.rules.inForce().filter(({ entry }) => entry.to.includes(name)).map(each => say('the-beat', { name: JSON.stringify(each.name) }))
   }
 
   /** Looks for beats whose time is over, and submits what people are to hear. To be called each second. */

@@ -3,7 +3,7 @@ import type { Language } from '../texts/language'
 import type { Text } from '../texts/text'
 import type { Source } from '../platform/incoming'
 
-/** A command, and whoever asks. */
+/** A command, and the operator who asks. */
 export interface Request {
   session: Session
   source: Source

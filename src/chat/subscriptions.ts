@@ -111,7 +111,7 @@ export class Subscriptions {
     for (let name = base, count = 2; ; name = `${base}-${count++}`) if (!used.has(name)) return name
   }
 
-  /** Tells chats whose source has called for the first time, be it without a message, or was refused. */
+  /** Tells chats of the first call of their source, also of one that made no message or was refused. */
   private look(): void {
     if (this.expected.size === 0) return
     const [usage, calls] = [this.parts.access.usage(), new Map(this.parts.refusals.last)]

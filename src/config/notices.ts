@@ -1,7 +1,7 @@
 import type { Notifier } from '@koishijs/plugin-notifier'
 import { h, type Context } from 'koishi'
 import type { Log, Warn } from '../lib/log'
-import { words, type Text } from '../texts/text'
+import type { Text } from '../texts/text'
 
 /** Logs warnings about settings and keys. While `@koishijs/plugin-notifier` is loaded, the config page shows them, too. */
 export function startNotices(ctx: Context, log: Log): Warn {
@@ -21,9 +21,8 @@ export function startNotices(ctx: Context, log: Log): Warn {
     })
   })
   return (topic, lines) => {
-    const texts = lines.map(line => typeof line === 'string' ? words(line) : line)
-    for (const text of texts) log.warn(text)
-    topics.set(topic, texts)
+    for (const line of lines) log.warn(line)
+    topics.set(topic, lines)
     show()
   }
 }

@@ -234,7 +234,7 @@ function identifyBy(access: Access, keys: readonly Buffer[], { request, address 
   }
 }
 
-function skip(why: Text | string): Success {
+function skip(why: Text): Success {
   return { data: { skipped: why }, log: say('skipped', { why }) }
 }
 

@@ -48,8 +48,8 @@ export interface HookEvent {
   format?: Markup | undefined
 }
 
-/** An event, or the reason why the payload makes no message; that of a source of another plugin is a string. */
-export type Reading = HookEvent | { skipped: Text | string }
+/** An event, or the reason why the payload makes no message. */
+export type Reading = HookEvent | { skipped: Text }
 
 /** How bad an event is; `undefined` if it does not say. */
 export function severityOf({ severity, status }: HookEvent): Severity | undefined {

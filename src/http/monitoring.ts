@@ -52,8 +52,8 @@ export function statusRoute(
 }
 
 /** @param name `null` for the master key */
-function viewUsage(name: string | null, { last, address, messages, accepted, sent, failed, refused }: Counts): object {
-  return { name, ...last > 0 && { last_used: toIso(last), last_address: address ?? null }, messages, accepted, sent, failed, refused }
+function viewUsage(name: string | null, { last, address, ...counts }: Counts): object {
+  return { name, ...last > 0 && { last_used: toIso(last), last_address: address ?? null }, ...counts }
 }
 
 function viewLast({ last }: Pick<Refusals, 'last'>, isSkipped: boolean): object[] {

@@ -109,7 +109,7 @@ export class Callback {
   }
 
   /** @returns why the callback did not take it */
-  private async post(incident: Incident, { entry, id }: Event): Promise<string | Text | undefined> {
+  private async post(incident: Incident, { entry, id }: Event): Promise<Text | undefined> {
     const { endpoint, options: { secret, http, timeout, stop, ackOf, clock } } = this
     if (!endpoint) return
     const body = JSON.stringify({

@@ -105,7 +105,7 @@ export class Roster implements Directory {
       },
       usersOf: name => [
         ...this.rotas.inForce().filter(rota => rota.entry.people.includes(name) || this.swapsOf(rota.name).some(({ who }) => who === name))
-          .map(rota => `the rota ${JSON.stringify(rota.name)}`),
+          .map(rota => say('the-rota', { name: JSON.stringify(rota.name) })),
         ...usersOf(name),
       ],
     })

@@ -11,7 +11,7 @@ export function printable(text: string): string {
 }
 
 /** Reports the present warnings about a topic, such as a setting. They replace the earlier ones. */
-export type Warn = (topic: string, lines: readonly (string | Text)[]) => void
+export type Warn = (topic: string, lines: readonly Text[]) => void
 
 /** Quotes a word of a caller or of the settings for errors and warnings, cut to 64 characters. */
 export function quoted(word: string): string {

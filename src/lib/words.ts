@@ -47,7 +47,7 @@ export function isSet<T>(value: T): value is NonNullable<T> {
  * @throws RelayError `bad-request` for any other value
  */
 export function readValue<V, T>(
-  name: string, value: V, parse: (value: NonNullable<V>) => T | undefined, rule: Text | string,
+  name: string, value: V, parse: (value: NonNullable<V>) => T | undefined, rule: Text,
 ): T | undefined {
   if (!isSet(value)) return
   const parsed = parse(value)
@@ -56,14 +56,23 @@ export function readValue<V, T>(
 }
 
 /** Says what a field must be. */
-export function mustBe(name: string, rule: Text | string): Text {
+export function mustBe(name: string, rule: Text): Text {
   return say('must-be', { name, rule })
 }
 
-/** The rule for a value that must be one of these words. */
+/** Words with "or" before the last, such as the rule for a value that must be one of them. */
 export function either(...choices: readonly string[]): Text {
+  return joined('either', choices)
+}
+
+/** Words with "and" before the last. */
+export function all(...choices: readonly string[]): Text {
+  return joined('all', choices)
+}
+
+function joined(id: 'either' | 'all', choices: readonly string[]): Text {
   const last = choices.at(-1) ?? ''
-  return choices.length > 1 ? say('either', { others: choices.slice(0, -1), last }) : words(last)
+  return choices.length > 1 ? say(id, { others: choices.slice(0, -1), last }) : words(last)
 }
 
 /** Whether so few letters that are inserted, removed or replaced make one word of another. For one or two letters only. */

@@ -47,7 +47,7 @@ const emptyView = {
 type ForgeView = Readonly<typeof emptyView>
 
 /** The result of a reader: an event, or the reason why it makes no message. */
-export type ForgeReading = Event | { skipped: Text | string }
+export type ForgeReading = Event | { skipped: Text }
 
 /** The fields that a reader sets. */
 export type Event = Partial<ForgeView> & {

@@ -1,5 +1,6 @@
 /** Texts about requests and answers. */
 export const http = {
+  'bot-rule': ['<platform>:<self_id>', '<平台>:<self_id>'],
   'by-master-key': ['(by the master key from {address})', '（主密钥，来自 {address}）'],
   'by-key': ['(by the key {name} from {address})', '（密钥 {name}，来自 {address}）'],
   'done-by': ['{what} {by}', '{what}{by}'],

@@ -1,6 +1,7 @@
 /** Texts about messages, targets and names. */
 export const message = {
   'must-be': ['{name} must be {rule}', '{name} 应为：{rule}'],
+  'all': ['{others} and {last}', '{others} 和 {last}'],
   'either': ['{others} or {last}', '{others} 或 {last}'],
   'text': ['text', '文本'],
   'string': ['a string', '字符串'],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Roster } from '../../../src/incidents/people'
 import { onDuty, parseRota, type Swap } from '../../../src/incidents/rota'
+import { say } from '../../../src/texts/text'
 import { Stores } from '../access/support'
 
 const time = (text: string): number => Date.parse(text)
@@ -82,7 +83,7 @@ describe('people and rotas', () => {
     await stores.open()
     const roster = new Roster({
       people: { ...people, ...settings.people }, rotas: { ...rotas, ...settings.rotas }, store: stores.get,
-      usersOf: name => name === 'used' ? ['the name "ops"'] : [], logger: { warn: (line: unknown) => void warnings.push(String(line)) },
+      usersOf: name => name === 'used' ? [say('the-name', { name: '"ops"' })] : [], logger: { warn: (line: unknown) => void warnings.push(String(line)) },
     })
     warnings.push(...roster.warnings.map(String))
     return { roster, warnings, stores }
