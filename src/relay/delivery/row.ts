@@ -113,5 +113,5 @@ function readResult(stored: StoredRecord['results'][number]): ItemResult | undef
   const { error, msg } = stored
   const code = isErrorCode(error) ? error : 'internal'
   // The words of an adapter may contain those of a message.
-  return { success: false, error: new RelayError(code, typeof msg === 'string' ? words(msg) : msg, { logText: words(code) }) }
+  return { success: false, error: new RelayError(code, msg, { logText: words(code) }) }
 }
