@@ -106,12 +106,20 @@ export async function startRelay(options: RelayOptions = {}): Promise<TestRelay>
   const folder = await mkdtemp(join(tmpdir(), 'relay-'))
   const [uploadDir, dataDir] = [join(folder, 'uploads'), join(folder, 'data')]
   const logs: string[] = []
-  const target: Logger.Target = { levels: { base: Logger.DEBUG }, record: ({ name, type, content }) => logs.push(`${name} ${type} ${content}`) }
-  Logger.levels.base = Logger.SILENT
-  Logger.targets.push(target)
 
   const releaseTimers = holdAdapterTimers()
   const app = new Context()
+  const target: Logger.Target = {
+    levels: { base: Logger.DEBUG },
+    // The log is one for all apps of the process, such as that of a page of another file which still asks.
+    record({ name, type, content, meta }) {
+      // A logger of no context has none.
+      const ctx: unknown = Reflect.get(Object(meta), 'ctx')
+      if (!(ctx instanceof Object) || Reflect.get(ctx, 'root') === app) logs.push(`${name} ${type} ${content}`)
+    },
+  }
+  Logger.levels.base = Logger.SILENT
+  Logger.targets.push(target)
   const forks = [
     app.plugin(HTTP),
     app.plugin(proxyAgent, { proxyAgent: proxy }),

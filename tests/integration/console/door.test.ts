@@ -99,7 +99,7 @@ describe('what the page asks for', () => {
       '/', '/onebot/send_msg', '/media/x/y', '/healthz', '/statuszz', '/deliveries/../media/x', '/deliveries/%2e%2e/media/x',
       '/../deliveries', 'statusz', '@127.0.0.1:1/statusz', '//example.com/statusz', '/\\example.com/statusz', '',
     ]) assert.equal((await client.request('GET', path)).status, 404, path)
-    assert.deepEqual(relay.logs.slice(start).filter(line => / GET \S*(?:onebot|media|healthz|deliveries|statusz|send)/.test(line)), [])
+    assert.deepEqual(relay.logs.slice(start).filter(line => line.includes(' GET ')), [])
   })
 
   test('is refused with 400 where it is malformed, or has a header that says who asks', async () => {
