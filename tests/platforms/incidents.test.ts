@@ -93,7 +93,7 @@ for (const [name, [speaker, start]] of Object.entries(stages)) {
     const answer = async (act: () => unknown): Promise<string> => {
       const from = platform.arrived.length
       await act()
-      await until(`an answer: ${relay.logs.slice(-5).join('\n')}`, () => platform.arrived.length > from)
+      await until(() => `an answer: ${relay.logs.slice(-5).join('\n')}`, () => platform.arrived.length > from)
       return platform.arrived.at(-1)?.text.replace(/^<quote[^>]*>/, '') ?? ''
     }
     try {

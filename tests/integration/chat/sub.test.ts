@@ -17,7 +17,7 @@ function open(t: TestContext, config: Config = {}): Promise<Desk> {
 async function next({ relay: { simulator, logs } }: Desk, act: () => Promise<unknown>): Promise<string> {
   const count = simulator.ledger.length
   await act()
-  await until(`the bot speaks: ${logs.slice(-3).join('\n')}`, () => simulator.ledger.length > count)
+  await until(() => `the bot speaks: ${logs.slice(-3).join('\n')}`, () => simulator.ledger.length > count)
   return simulator.ledger[count]?.text ?? ''
 }
 

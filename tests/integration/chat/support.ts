@@ -34,7 +34,7 @@ export class Desk {
     const { simulator, logs } = this.relay
     const start = simulator.ledger.length
     simulator.say({ user: operator, ...from, text })
-    await until(`${count} answers to ${text}: ${logs.slice(-5).join('\n')}`, () => simulator.ledger.length >= start + count)
+    await until(() => `${count} answers to ${text}: ${logs.slice(-5).join('\n')}`, () => simulator.ledger.length >= start + count)
     return simulator.ledger.slice(start)
   }
 

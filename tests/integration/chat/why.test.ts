@@ -86,7 +86,7 @@ const causes: readonly Cause[] = [
   {
     name: 'digest', config: { targets: { hourly: { to: `group:${group}`, digest: 3600 } } },
     act: async desk => {
-      await sendLater({ to: 'hourly', msg: 'first' })(desk)
+      await desk.relay.send({ to: 'hourly', msg: 'first' })
       await sendLater({ to: 'hourly' })(desk)
     },
     zh: /还没有送达：等待下一条汇总/, en: /It has not arrived yet: it waits for the next digest/,

@@ -19,7 +19,8 @@ describe('a word with a quote', () => {
       const { segments } = desk.relay.simulator.ledger.at(-1) ?? assert.fail('an answer')
       assert.deepEqual(segments[0], { type: 'reply', data: { id: String(id) } })
       assert.match(await desk.answer(() => desk.quote(id, 'WHO', hanMei)), taken)
-      assert.equal(await desk.answer(() => desk.quote(desk.last, '放弃')), '李雷 放弃，等人认领')
+      const last = await desk.last()
+      assert.equal(await desk.answer(() => desk.quote(last, '放弃')), '李雷 放弃，等人认领')
       assert.match(await desk.answer(() => desk.quote(id, ' 谁 ')), open)
       assert.match(await desk.answer(() => desk.quote(id, '静默 2h', hanMei)), /^静默到 .*\d\d:\d\d（韩梅梅）$/)
       const { data } = await desk.relay.send({ to: 'ops', msg: 'db again', severity: 'critical', thread: 'db' })
@@ -46,7 +47,7 @@ describe('a word with a quote', () => {
     const desk = await Desk.open(t)
     const [id, { simulator }] = [await desk.alarm('db'), desk.relay]
     await desk.relay.send({ to: 'ops', msg: 'no incident' })
-    const [plain, said] = [desk.last, simulator.say({ group, user: bob, text: 'lunch?' })]
+    const [plain, said] = [await desk.last(), simulator.say({ group, user: bob, text: 'lunch?' })]
     assert.match(await desk.nothing(id, () => {
       desk.quote(plain, '我来')
       desk.quote(said, '我来')
@@ -136,7 +137,8 @@ describe('a reaction', () => {
     const desk = await Desk.open(t)
     const id = await desk.alarm('db')
     assert.match(await desk.answer(() => desk.react(id, '128164')), /^静默到 .*\d\d:\d\d（李雷）$/)
-    assert.match(await desk.answer(() => desk.react(desk.last, '127881', hanMei)), /^韩梅梅 已解决/)
+    const last = await desk.last()
+    assert.match(await desk.answer(() => desk.react(last, '127881', hanMei)), /^韩梅梅 已解决/)
   })
 
   test('does nothing with another emoji, to another message, of nobody, of who may not act, or reported again', async t => {

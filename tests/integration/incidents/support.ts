@@ -64,7 +64,7 @@ export class Desk {
     const { ledger } = this.relay.simulator
     const from = ledger.length
     act()
-    await until(`${count} answers: ${JSON.stringify(this.relay.logs.slice(-8))}`, () => ledger.length >= from + count)
+    await until(() => `${count} answers: ${JSON.stringify(this.relay.logs.slice(-8))}`, () => ledger.length >= from + count)
     return ledger.slice(from).map(({ text }) => text)
   }
 
@@ -74,9 +74,12 @@ export class Desk {
     return text
   }
 
-  /** The ID of the message that the bot has sent last. */
-  get last(): number {
-    return this.relay.simulator.ledger.at(-1)?.messageId ?? assert.fail('it has sent one')
+  /** The ID of the message that the bot has sent last, once the relay knows it, too: it hears of it after the group. */
+  async last(): Promise<number> {
+    const { relay } = this
+    const messageId = relay.simulator.ledger.at(-1)?.messageId ?? assert.fail('it has sent one')
+    await until('the relay knows its ID', async () => (await (await relay.request('/deliveries')).text()).includes(`"${messageId}"`))
+    return messageId
   }
 
   /** Does something that nobody is to hear of; what is heard next is the answer to a question about an incident. */

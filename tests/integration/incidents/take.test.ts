@@ -28,12 +28,13 @@ for (const way of ['quote', 'reaction'] as const) {
     assert.match(await desk.answer(() => way === 'quote' ? desk.quote(id, '我来') : desk.react(id, '128064')), /^李雷 在看（\d\d:\d\d，已响 \d 秒）$/)
 
     await fire('firing-one', 'db-2')
-    const other = { type: 'reply', data: { id: String(desk.last) } }
+    const other = { type: 'reply', data: { id: String(await desk.last()) } }
     await until('the other alert escalates', () => ledger.at(-1)?.text.includes('没有人认领') === true)
     assert.deepEqual(ledger.at(-1)?.segments.slice(0, 2), [other, { type: 'at', data: { qq: 'all' } }])
     assert.equal(ledger.length, 4)
     // Who quotes the step takes it, too; that it called everybody lets everybody do so.
-    assert.match(await desk.answer(() => desk.quote(desk.last, '我来', hanMei)), /^韩梅梅 在看/)
+    const step = await desk.last()
+    assert.match(await desk.answer(() => desk.quote(step, '我来', hanMei)), /^韩梅梅 在看/)
 
     await fire('resolved-one', 'db-1')
     assert.match(ledger.at(-1)?.text ?? '', /\n持续 \d+ 秒，李雷处理$/)
