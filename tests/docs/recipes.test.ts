@@ -7,9 +7,11 @@ import { after, before, describe, test } from 'node:test'
 import { serve } from '../support/listen'
 import { until } from '../support/until'
 import { record, records } from './support/json'
-import { marked, pageAt, repository, versions } from './support/pages'
+import { marked, pageAt, pages, repository, versions } from './support/pages'
 import { collect, has, online, Reader, Workplace } from './support/reader'
 
+/** The recipes themselves, and the pages about systems that post, which have one for each system. */
+const recipes = pages.filter(({ path }) => path === 'docs/recipes.md' || path.startsWith('docs/doors/'))
 const page = pageAt('docs/recipes.md')
 const [, group = ''] = /"to": "(group:\d+)"/.exec(page.text) ?? []
 const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAEAAAABAAQMAAACQp+OdAAAABlBMVEUvb97/yD1rpwWgAAAAGklEQVR42mNgYPj/H4IHB2NwuYaBYTR88DIA8wL/AcYaMQYAAAAASUVORK5CYII=', 'base64')
@@ -45,16 +47,24 @@ async function textAfter(work: () => Promise<unknown>): Promise<unknown> {
   return text
 }
 
+/** The block of any recipe that has this mark. */
+function block(mark: string): string {
+  const found = recipes.find(({ blocks }) => blocks.some(each => each.mark === mark))
+  assert(found !== undefined, `no recipe has the mark ${mark}`)
+  return marked(found, mark)
+}
+
 /** Runs a block as somebody does who has run the first one before it. */
 function run(mark: string, { prologue = '', environment = {}, change = (script: string) => script } = {}): Promise<string> {
-  const script = `${marked(page, 'recipe-variables')}\n${prologue}\n${change(marked(page, mark))}`
+  const script = `${block('recipe-variables')}\n${prologue}\n${change(block(mark))}`
   return reader.place.paste(script.replaceAll('/etc/relay.env', './relay.env'), environment)
 }
 
-/** What stands under a heading. */
-function section(title: string): string {
-  const found = page.text.split(/^##+ /m).find(each => each.startsWith(`${title}\n`))
-  assert(found !== undefined, `no recipe is called ${title}`)
+/** What stands under a heading of a page about systems that post (`alerts#Grafana`); behind an empty one, what is before all headings. */
+function section(path: string): string {
+  const [name = '', title = 'Set it up'] = path.split('#')
+  const found = pageAt(`docs/doors/${name}.md`).text.split(/^##+ /m).find(each => title === '' || each.startsWith(`${title}\n`))
+  assert(found !== undefined, `no recipe is called ${path}`)
   return found
 }
 
@@ -87,14 +97,14 @@ describe('a system that posts by itself', { timeout: 120_000 }, () => {
   })
 
   const systems: Record<string, [fixture: string, headers: (body: string) => Record<string, string>, said: RegExp]> = {
-    'GitHub': ['github/push', body => ({ 'x-hub-signature-256': `sha256=${hmac(secret, body)}` }), /acme\/shop/],
-    'GitLab': ['gitlab/pipeline-failed', () => ({ 'x-gitlab-token': key }), /acme\/shop/i],
-    'Gitea': ['gitea/push', body => ({ 'x-gitea-signature': hmac(secret, body) }), /acme\/shop/],
-    'Gitee': ['gitee/push', () => ({ 'x-gitee-token': key }), /acme\/shop/],
-    'Grafana': ['grafana/firing-one', bearer, /High CPU/],
-    'Uptime Kuma': ['uptime-kuma/down', () => headersOf(section('Uptime Kuma')), /Shop/],
-    'Sentry': ['sentry/event_alert', body => ({ 'sentry-hook-signature': hmac(clientSecret, body) }), /ZeroDivisionError/],
-    'Synology': ['message/synology', () => ({}), /offline/],
+    'github': ['github/push', body => ({ 'x-hub-signature-256': `sha256=${hmac(secret, body)}` }), /acme\/shop/],
+    'gitlab': ['gitlab/pipeline-failed', () => ({ 'x-gitlab-token': key }), /acme\/shop/i],
+    'gitea': ['gitea/push', body => ({ 'x-gitea-signature': hmac(secret, body) }), /acme\/shop/],
+    'gitee': ['gitee/push', () => ({ 'x-gitee-token': key }), /acme\/shop/],
+    'alerts#Grafana': ['grafana/firing-one', bearer, /High CPU/],
+    'alerts#Uptime Kuma': ['uptime-kuma/down', () => headersOf(section('alerts#Uptime Kuma')), /Shop/],
+    'alerts#Sentry': ['sentry/event_alert', body => ({ 'sentry-hook-signature': hmac(clientSecret, body) }), /ZeroDivisionError/],
+    'message#': ['message/synology', () => ({}), /offline/],
   }
   /** Those that stand in a recipe as JSON. */
   const headersOf = (text: string) => {
@@ -108,25 +118,25 @@ describe('a system that posts by itself', { timeout: 120_000 }, () => {
   }
 
   test('is GitHub, of which only pushes to main are wanted, and GitLab, of which only failed pipelines are', async () => {
-    const [, parameters = ''] = /`(\?events=push&branch=main)`/.exec(section('GitHub')) ?? []
+    const [, parameters = ''] = /`(\?events=push&branch=main)`/.exec(section('github')) ?? []
     const sign = (body: string) => ({ 'x-hub-signature-256': `sha256=${hmac(secret, body)}` })
     const withToken = () => ({ 'x-gitlab-token': key })
     for (const skipped of [
-      await post(address(section('GitHub')) + parameters, 'github/release', sign),
-      await post(address(section('GitLab')), 'gitlab/push', withToken),
-      await post(address(section('GitLab')), 'gitlab/pipeline-success', withToken),
+      await post(address(section('github')) + parameters, 'github/release', sign),
+      await post(address(section('gitlab')), 'gitlab/push', withToken),
+      await post(address(section('gitlab')), 'gitlab/pipeline-success', withToken),
     ]) assert('skipped' in record(record(skipped).data), JSON.stringify(skipped))
   })
 
   test('is Alertmanager', async () => {
-    const [receiver] = records(record(load(marked(page, 'recipe-alertmanager'))).receivers)
+    const [receiver] = records(record(load(block('recipe-alertmanager'))).receivers)
     const [config] = records(receiver?.webhook_configs)
     const text = await textAfter(() => post(address(String(config?.url)), 'alertmanager/firing-one', bearer))
     assert.match(String(text), /InstanceDown/)
   })
 
   test('is Home Assistant', async () => {
-    const [{ resource, method, title_param_name: title, headers } = {}] = records(record(load(marked(page, 'recipe-home-assistant'))).notify)
+    const [{ resource, method, title_param_name: title, headers } = {}] = records(record(load(block('recipe-home-assistant'))).notify)
     assert.deepEqual([method, title, record(headers).Authorization], ['POST_JSON', 'title', 'Bearer <key>'])
     const text = await textAfter(() => post(address(String(resource)), 'message/home-assistant', bearer))
     assert.equal(text, 'Home Assistant\nThe front door is open')
@@ -135,7 +145,7 @@ describe('a system that posts by itself', { timeout: 120_000 }, () => {
   // shoutrrr reads `template` for itself behind `generic://` alone, and makes HTTPS of that; behind `generic+https://` it would pass the
   // parameter on, and post plain text: pkg/format/format_query.go and docs/services/generic.md of containrrr/shoutrrr.
   test('is Watchtower', async () => {
-    const { WATCHTOWER_NOTIFICATION_URL: given } = record(record(load(marked(page, 'recipe-watchtower'))).environment)
+    const { WATCHTOWER_NOTIFICATION_URL: given } = record(record(load(block('recipe-watchtower'))).environment)
     const [, rest = ''] = /^generic:(.*)$/.exec(String(given)) ?? []
     const url = new URL(address(`https:${rest}`))
     assert.equal(url.searchParams.get('template'), 'json')
@@ -147,7 +157,7 @@ describe('a system that posts by itself', { timeout: 120_000 }, () => {
 
   // A real one is tried in tests/integration/hooks/programs.test.ts.
   test('is Apprise', async () => {
-    const { pathname, username, password } = new URL(marked(page, 'recipe-apprise').replace('jsons:', 'https:').replace('<key>', key))
+    const { pathname, username, password } = new URL(block('recipe-apprise').replace('jsons:', 'https:').replace('<key>', key))
     const basic = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
     const text = await textAfter(() => post(reader.url + pathname, 'apprise/info', () => ({ authorization: basic })))
     assert.equal(text, '✅ Backup\nAll volumes done in 12 min')
@@ -172,7 +182,7 @@ describe('a recipe for a shell', { timeout: 120_000 }, () => {
   })
 
   /** What a command of its page says. */
-  const said = (mark: string): string | undefined => /(?:-d|--data-binary|msg=|"msg": )\s*"?([^"$]+)"/.exec(marked(page, mark))?.[1]
+  const said = (mark: string): string | undefined => /(?:-d|--data-binary|msg=|"msg": )\s*"?([^"$]+)"/.exec(block(mark))?.[1]
 
   test('sends a line, and what a program prints', async () => {
     assert.deepEqual(await textsOf(() => run('recipe-text')), [said('recipe-text')])
@@ -199,7 +209,7 @@ describe('a recipe for a shell', { timeout: 120_000 }, () => {
   })
 
   test('tells of a service that failed, as systemd would run it', async () => {
-    const [, script = ''] = /^ExecStart=\/bin\/sh -c '(.*)'$/m.exec(marked(page, 'recipe-systemd')) ?? []
+    const [, script = ''] = /^ExecStart=\/bin\/sh -c '(.*)'$/m.exec(block('recipe-systemd')) ?? []
     const prologue = 'journalctl() { echo "journal of $2"; }'
     assert.deepEqual(await textsOf(() => run('recipe-systemd', { prologue, change: () => script.replaceAll('%i', 'shop.service') })),
       ['shop.service failed\njournal of shop.service\n'])
@@ -217,9 +227,9 @@ describe('a recipe for a shell', { timeout: 120_000 }, () => {
 })
 
 test('a recipe for a program sends from Python', { timeout: 120_000, skip: has('python3') ? false : 'there is no Python' }, async () => {
-  await writeFile(join(reader.place.folder, 'hello.py'), marked(page, 'recipe-python'))
+  await writeFile(join(reader.place.folder, 'hello.py'), block('recipe-python'))
   const texts = await textsOf(async () => assert.match(await run('recipe-variables', { change: script => `${script}\npython3 hello.py` }), /^sent/))
-  assert.deepEqual(texts, [/"msg": "([^"]+)/.exec(marked(page, 'recipe-python'))?.[1]])
+  assert.deepEqual(texts, [/"msg": "([^"]+)/.exec(block('recipe-python'))?.[1]])
 })
 
 describe('a recipe for keys and templates', { timeout: 120_000 }, () => {
@@ -235,11 +245,9 @@ describe('a recipe for keys and templates', { timeout: 120_000 }, () => {
   })
 
   test('makes texts of what any system posts', async () => {
-    const templates = pageAt('docs/doors/templates.md')
-    const script = (mark: string): string => `${marked(page, 'recipe-variables')}\n${marked(templates, mark)}`
-    await reader.place.paste(script('template'))
-    assert.equal(await textAfter(() => reader.place.paste(script('template-post'))), marked(templates, 'template-text').trim())
-    assert.match(await reader.place.paste(script('template-preview')), /shop 42/)
+    await run('template')
+    assert.equal(await textAfter(() => run('template-post')), block('template-text').trim())
+    assert.match(await run('template-preview'), /shop 42/)
   })
 })
 
@@ -253,7 +261,7 @@ describe('a recipe for when something is wrong', { timeout: 120_000 }, () => {
     }
     assert.deepEqual([await send('failed'), await send('waits', { prefer: 'respond-async' })], [503, 202])
 
-    if (has('jq')) assert.equal(await run('recipe-why'), marked(page, 'recipe-whys'))
+    if (has('jq')) assert.equal(await run('recipe-why'), block('recipe-whys'))
 
     await run('recipe-retry')
     const texts = () => reader.messages().then(messages => messages.slice(-2).map(({ parts }) => parts[0]?.text))
@@ -267,19 +275,22 @@ describe('a recipe for when something is wrong', { timeout: 120_000 }, () => {
     t.after(() => Promise.all([old.close(), place.close()]))
     const first = old.runStart('npm start')
     await online(collect(first))
-    await old.paste(marked(page, 'recipe-variables') + marked(page, 'recipe-text'))
+    await old.paste(block('recipe-variables') + block('recipe-text'))
     first.kill('SIGTERM')
     await until('it has stopped', () => first.exitCode !== null)
     await old.paste(marked(pageAt('docs/move.md'), 'recipe-move'))
     await writeFile(join(place.folder, 'relay.tgz'), await readFile(join(old.folder, 'relay.tgz')))
     await place.paste('tar xzf relay.tgz')
     await online(collect(place.runStart('npm start')))
-    const listed = record(record(await place.output(`${marked(page, 'recipe-variables')}\ncurl -sS -H "Authorization: Bearer $KEY" $RELAY/deliveries`)).data)
+    const listed = record(record(await place.output(`${block('recipe-variables')}\ncurl -sS -H "Authorization: Bearer $KEY" $RELAY/deliveries`)).data)
     assert.equal(records(listed.deliveries).length, 1)
   })
 })
 
-test('the recipes have the same addresses in both languages', () => {
-  const [english, chinese] = versions('recipes').map(({ text }) => text.match(/https:\/\/relay\.example\.com[^\s`，。]*/g)?.sort())
-  assert.deepEqual(chinese, english)
-})
+for (const { path } of recipes) {
+  test(`the recipes have the same addresses in both languages: ${path}`, () => {
+    const name = path.replace(/^docs\/|\.md$/g, '')
+    const [english, chinese] = versions(name).map(({ text }) => text.match(/https:\/\/relay\.example\.com[^\s`，。]*/g)?.sort())
+    assert.deepEqual(chinese, english)
+  })
+}

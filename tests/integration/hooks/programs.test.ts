@@ -45,12 +45,12 @@ function answers(status: number): number {
   return relay.logs.slice(start).filter(line => line.includes('POST /hooks/') && line.includes(` ${status} `)).length
 }
 
-/** A block of the recipes, with what a reader replaces replaced. */
-function documented(mark: string, replacements: Readonly<Record<string, string>>): string {
+/** A block of a page about systems that post, with what a reader replaces replaced. */
+function documented(name: string, mark: string, replacements: Readonly<Record<string, string>>): string {
   return Object.entries(replacements).reduce((found, [part, replacement]) => {
     assert(found.includes(part), `${mark} no longer has ${part}`)
     return found.replace(part, replacement)
-  }, marked(pageAt('docs/recipes.md'), mark))
+  }, marked(pageAt(`docs/doors/${name}.md`), mark))
 }
 
 const alertmanagers = new DebianPrograms('Alertmanager', 'prometheus-alertmanager', ['prometheus-alertmanager'])
@@ -73,7 +73,7 @@ describe('Prometheus Alertmanager', { skip: alertmanagers.missing, timeout: 120_
   async function receivers(): Promise<unknown> {
     const keyFile = join(folder, 'relay-key')
     await writeFile(keyFile, `${apiKey}\n`)
-    const config = load(documented('recipe-alertmanager', {
+    const config = load(documented('alerts', 'recipe-alertmanager', {
       'https://relay.example.com': relay.url, '/etc/alertmanager/relay-key': keyFile,
     }))
     assert(isObject(config))
@@ -166,7 +166,7 @@ describe('Apprise', { skip: apprises.missing, timeout: 120_000 }, () => {
 
   /** The address of the page, for a relay without TLS. */
   function address({ schema = 'json', key = apiKey, path = 'apprise/ops' } = {}): string {
-    return documented('recipe-apprise', {
+    return documented('message', 'recipe-apprise', {
       'jsons://': `${schema}://`, '<key>': key, 'relay.example.com': new URL(relay.url).host, 'apprise/group:123456': path,
     }).trim()
   }
