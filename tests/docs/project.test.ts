@@ -41,6 +41,12 @@ describe('the pages for those who carry on', () => {
 
 describe('the workflows', () => {
   for (const path of workflows) {
+    test(`name actions by their commits, each with its version: ${path}`, () => {
+      for (const [line, action = ''] of read(path).matchAll(/^.*\buses: (\S+).*$/gm)) {
+        assert(action.startsWith('./') || /@[\da-f]{40} # v\d+\.\d+\.\d+$/.test(line), line)
+      }
+    })
+
     test(`run what is there, with no more rights than they need: ${path}`, () => {
       const { jobs, permissions } = record(load(read(path)))
       assert.deepEqual(permissions, { contents: 'read' })
@@ -58,6 +64,12 @@ describe('the workflows', () => {
       }
     })
   }
+
+  test('test the lines of Node.js that package.json names', () => {
+    const lines = String(record(manifest.engines).node).match(/\d+/g) ?? []
+    const { strategy } = record(record(record(load(read('.github/workflows/ci.yml'))).jobs).all)
+    assert.deepEqual(record(record(strategy).matrix).node, [...lines.slice(0, -1), 'current'])
+  })
 
   test('have no address of the repository in any file: the release enters it', () => {
     for (const field of ['repository', 'homepage', 'bugs']) assert(!(field in manifest), field)
