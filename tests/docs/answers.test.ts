@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { placeOf } from '../support/openapi'
-import { relayFor, startRelay, type TestRelay } from '../support/relay'
+import { startRelay, type TestRelay } from '../support/relay'
 import { until } from '../support/until'
-import { record, records } from './support/json'
+import { record } from './support/json'
 import { code, marked, pageAt, repository, table, versions, type Page } from './support/pages'
 import { Reader } from './support/reader'
 
@@ -52,24 +52,6 @@ describe('the table of outcomes', () => {
     test(`has the four of them in ${page.path}`, () => {
       assert.deepEqual(table(page, /^(Status|状态码)/).map(([, outcome]) => code(outcome)).filter(outcome => outcome !== undefined), ['sent', 'refused', 'unsent', 'unanswered'])
     })
-  }
-})
-
-test('the examples of GET /statusz and GET /queues show a paused target, and a held one, as they are', async t => {
-  const relay = await relayFor(t, { config: { chatApiMaxRetries: 0, chatPauseAfter: 1 } })
-  relay.simulator.fault({ fault: { kind: 'refuse', wording: '群聊不存在' } })
-  assert.equal((await relay.send({ group_id: '1002', msg: 'hello' })).status, 502)
-  const answer = async (path: string) => record(record(await (await relay.request(path)).json()).data)
-  const types = (list: unknown) => records(list).map(each => Object.entries(each).map(([name, value]) => [name, typeof value]))
-  const { queues } = await answer('/statusz')
-  assert.equal((await relay.send({ group_id: '1003', msg: 'hello' })).status, 200)
-  relay.simulator.mute('1003', true)
-  await until('the group is held', async () => records((await answer('/queues')).queues).length === 2)
-  for (const page of versions('http-api')) {
-    const example = (mark: string) => record(JSON.parse(marked(page, mark)))
-    assert.deepEqual(types(queues), types(example('statusz').queues))
-    const held = records((await answer('/queues')).queues).filter(({ state }) => state === 'held')
-    assert.deepEqual(types(held), types(example('queues').queues))
   }
 })
 

@@ -75,32 +75,6 @@ describe('a reader', { timeout: 120_000 }, () => {
     assert.equal((await reader.messages()).length, earlier)
   })
 
-  test('sees whether it is well and ready', async () => {
-    for (const path of ['/healthz', '/readyz']) {
-      const found: unknown = await (await fetch(reader.url + path)).json()
-      const shown = page.blocks.filter(({ language }) => language === 'json').map(({ text }): unknown => JSON.parse(text))
-      assert(shown.some(each => JSON.stringify(each) === JSON.stringify(found)), JSON.stringify(found))
-    }
-  })
-
-  test('sees the status of the relay', async () => {
-    const shown = record(JSON.parse(marked(page, 'statusz')))
-    const status = async (): Promise<Record<string, unknown>> => {
-      const response = await fetch(`${reader.url}/statusz`, { headers: { 'x-api-key': await reader.key() } })
-      assert.equal(response.status, 200)
-      return record(record(await response.json()).data)
-    }
-    await until('nothing waits', async () => record((await status()).outbox).size === 0)
-    const { keys, refusals, skipped, ...found } = await status()
-    assert.deepEqual([...Object.keys(found), 'keys', 'refusals', 'skipped'], Object.keys(shown))
-    const withoutTimes = (bots: unknown): unknown => (
-      Array.isArray(bots) && bots.map(bot => ({ ...record(bot), since: typeof record(bot).since }))
-    )
-    assert.deepEqual({ ...found, bots: withoutTimes(found.bots) }, { bots: withoutTimes(shown.bots), queues: [], outbox: { size: 0 } })
-    assert(Array.isArray(keys) && Array.isArray(shown.keys) && Array.isArray(refusals) && Array.isArray(skipped))
-    assert.deepEqual(Object.keys(record(keys[0])), Object.keys(record(shown.keys[0])))
-  })
-
   test('sends later, and looks at the delivery, with the commands', async () => {
     const later = marked(delivery, 'later')
     const [head, body] = split(await reader.place.paste(later))
