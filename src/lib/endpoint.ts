@@ -103,8 +103,9 @@ const reasons = [
   [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'no-complete-answer'],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/, 'connection-closed-early'],
   [/CERT|SIGNATURE|^(ERR_SSL|ERR_TLS)|^EPROTO$/, 'no-tls'],
-  [/^UND_ERR_ABORTED$/, 'no-proxy-connection'],
-  [/^(HPE_|UND_ERR_)/, 'invalid-http'],
+  // From Node.js 26 on, `fetch` and the undici 6 of Koishi's proxy-agent do not understand each other: UND_ERR_INVALID_ARG.
+  [/^UND_ERR_(ABORTED|INVALID_ARG)$/, 'no-proxy-connection'],
+  [/^(HTTPParserError$|UND_ERR_)/, 'invalid-http'],
   [/^Z_/, 'invalid-compression'],
 ] as const satisfies readonly (readonly [codes: RegExp, id: TextId])[]
 
@@ -116,7 +117,8 @@ export function networkReason(error: unknown): Text {
   if (error instanceof PostEnded) return error.reason
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause.message === 'bad port') return say('bad-port')
-    const code = codeOf(cause)
+    // From Node.js 24 on, this error has no code.
+    const code = cause.name === 'HTTPParserError' ? cause.name : codeOf(cause)
     if (/^[A-Z]\w{0,63}$/.test(code)) return say('with-code', { failure: say(reasons.find(([codes]) => codes.test(code))?.[1] ?? 'exchange-failed'), code })
   }
   return say('exchange-failed')

@@ -49,8 +49,8 @@ function withoutPaths(line: string): string {
 /** Words of a time-out, in English, Chinese and Japanese. Nobody has answered then, whatever the code says. */
 export const timeOut = /time[ds]?[ _-]?out|deadline|[超逾][时時]|タイムアウト/i
 
-/** Errors of a SOCKS or HTTP proxy that refuses or cannot connect. */
-const proxyFailed = /^SocksClientError$|^Proxy response \(/
+/** Errors of a SOCKS or HTTP proxy that refuses or cannot connect, the last of them of proxy-agent 0.3.3 on Node.js 26. */
+const proxyFailed = /^SocksClientError$|^Proxy response \(|^UND_ERR_INVALID_ARG$/
 
 /**
  * The meaning of errors by their codes, classes, texts, and failed system calls. The first rule that matches an error, or one of its
