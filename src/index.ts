@@ -53,7 +53,7 @@ import { scheduleSweeps, UploadStore } from './uploads/store'
 export { Config, usage } from './config/schema'
 export type { RelayError } from './errors'
 export type {
-  MessageRelay, RelayContent, RelayDelivery, RelayIncident, RelayIncidentEntry, RelayItem, RelaySendOptions, RelaySource,
+  MessageRelay, RelayContent, RelayDelivery, RelayIncident, RelayIncidentEntry, RelayItem, RelayPostOptions, RelaySendOptions, RelaySource,
 } from './service'
 
 export const name = 'message-relay'
@@ -178,7 +178,7 @@ export function apply(ctx: Context, config: Config): void {
   })
   alerts?.start({ relay, timeout, stop: stop.signal, bots, language })
   scheduleSweeps(ctx, uploads, logger)
-  ctx.plugin(MessageRelay, { relay, hand, names, isCalled, sources, inFlight })
+  ctx.plugin(MessageRelay, { relay, hand, names, isCalled, sources, inFlight, language: logger.language })
 
   /** Stops within five seconds: present work has four to end; the rest is then cut off, with half a second for its answers. */
   const shut = async (): Promise<void> => {

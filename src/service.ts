@@ -1,6 +1,6 @@
 import { h, Service, type Context, type Events } from 'koishi'
 import { v7 as uuid } from 'uuid'
-import { demand, RelayError } from './errors'
+import { demand, RelayError, type ErrorCode } from './errors'
 import { keyIn, type Sources } from './hooks'
 import type { Hearer } from './incidents/callback'
 import type { Incident, TimelineEntry } from './incidents/incident'
@@ -11,10 +11,10 @@ import { unwrap } from './lib/koishi'
 import type { Language } from './texts/language'
 import { describePlace, printable, type Log } from './lib/log'
 import { toText } from './lib/shape'
-import type { Content, TargetNames } from './message/model'
-import { parseContent, parseTo } from './message/parse'
+import type { Content, Destinations, TargetNames } from './message/model'
+import { parseContent, parseSelector, parseTo } from './message/parse'
 import { demandCalled, wordsOf } from './message/mentions'
-import { keyOf, writeTarget } from './message/target'
+import { keyOf, parseDestinations, writeTarget } from './message/target'
 import { messageIdsOf, outcomeOf, resultOf, type Delivery } from './relay/delivery/delivery'
 import type { Observer, Submission } from './relay/options'
 import type { Relay } from './relay/relay'
@@ -84,6 +84,8 @@ export interface RelayDelivery {
   messageIds: string[]
   /** Why the message did not arrive, or why it waits. */
   reason?: string
+  /** The error with which the relay did not accept the message; absent once it did, whatever became of the message then. */
+  refusal?: ErrorCode
 }
 
 /** An item, as in `messages` of `POST /webhook`. */
@@ -118,6 +120,12 @@ export interface RelaySendOptions {
   selfId?: string
 }
 
+/** Options of a message that is the body of a request. */
+export interface RelayPostOptions extends Pick<RelaySendOptions, 'key' | 'wait'> {
+  /** The target, or names and targets with commas, of a body that may not name any. */
+  to?: string
+}
+
 /** Turns the webhooks of another system into messages. */
 export interface RelaySource {
   /**
@@ -142,6 +150,7 @@ interface ServiceOptions {
   isCalled: (word: string) => boolean
   sources: Sources
   inFlight: InFlight
+  language: Language
 }
 
 /** @internal The door of plugins. */
@@ -164,17 +173,43 @@ export class MessageRelay extends Service {
   async send(
     to: string | readonly string[], content: RelayContent, options: RelaySendOptions = {},
   ): Promise<[RelayDelivery, ...RelayDelivery[]]> {
+    const { platform, selfId } = options
+    return this.submit(options, names => ({
+      destinations: parseTo({ to, platform, self_id: selfId }, names), content: readContent(content, options),
+    }))
+  }
+
+  /**
+   * Sends what a body of `POST /webhook` says, parsed from JSON. Its items fail one by one, as over HTTP.
+   *
+   * @returns as `send`
+   * @throws as `send`
+   */
+  async post(body: unknown, options: RelayPostOptions = {}): Promise<[RelayDelivery, ...RelayDelivery[]]> {
+    const { to } = options
+    return this.submit(options, names => ({
+      destinations: to === undefined ? parseTo(body, names) : parseDestinations(to, parseSelector(body), names),
+      content: parseContent(body),
+    }))
+  }
+
+  /** The language of the relay's log lines. */
+  get language(): Language {
+    return this.options.language
+  }
+
+  private async submit(
+    { key, wait }: Pick<RelaySendOptions, 'key' | 'wait'>, read: (names: TargetNames) => { destinations: Destinations, content: Content },
+  ): Promise<[RelayDelivery, ...RelayDelivery[]]> {
     const { relay, hand, names, inFlight, isCalled } = this.options
-    const { key, wait, platform, selfId } = options
     // Koishi sets `ctx` to the context of the calling plugin.
     const { name } = this.ctx
     demand(key === undefined || /^[\x21-\x7e]{1,255}$/.test(key), say('key-of-service'))
     demand(wait === undefined || (wait >= 0 && wait <= 600), say('wait-of-service'))
     // Names that were made at run time are in the store, which may still be opening.
     await relay.active().catch(() => undefined)
-    const { list, isList } = parseTo({ to, platform, self_id: selfId }, names)
-    const request = readContent(content, options)
-    demandCalled(wordsOf(request.mention), 'mention', isCalled)
+    const { destinations: { list, isList }, content } = read(names)
+    demandCalled(wordsOf(content.mention), 'mention', isCalled)
     const order = {
       caller: `plugin:${printable(name.slice(0, 64))}`, ...wait !== undefined && { deferred: { wait: wait * 1000 } },
     }
@@ -184,7 +219,7 @@ export class MessageRelay extends Service {
         const { target, bot, policy, route } = destination
         // Each chat has a key of its own.
         const ownKey = isList && key !== undefined ? `${key} ${keyOf(destination)}` : key
-        return submit(relay, hand, { ...order, key: ownKey, request: { ...request, target, bot, policy, route } }, isList)
+        return submit(relay, hand, { ...order, key: ownKey, request: { ...content, target, bot, policy, route } }, isList)
       }))
       if (!first) throw new RelayError('internal')
       return [first, ...others]
@@ -282,7 +317,9 @@ async function submit(
     const { code, outcome, message } = RelayError.from(thrown)
     if (!outcome && !isList) throw thrown
     const state = outcome === 'unanswered' ? outcome : code === 'expired' ? code : 'failed'
-    return { id, target: writeTarget(target), bot: '', door, caller, state, ...outcome && { outcome }, messageIds: [], reason: message }
+    return {
+      id, target: writeTarget(target), bot: '', door, caller, state, ...outcome && { outcome }, messageIds: [], reason: message, refusal: code,
+    }
   }
 }
 

@@ -127,10 +127,21 @@ describe('a plugin that sends', () => {
     assert.deepEqual([fresh?.target, fresh?.outcome], ['group:654321', 'sent'])
   })
 
+  test('may hand over the body of a request, for a target of its own or that of the plugin', async () => {
+    const { messageRelay } = await pluginContext()
+    const [sent] = await messageRelay.post({ to: 'ops', messages: [{ type: 'at', user_id: '10001' }, { msg: 'a' }] }, { key: 'p' })
+    assert.deepEqual([await messageRelay.post({ to: 'ops', messages: [{ type: 'at', user_id: '10001' }, { msg: 'a' }] }, { key: 'p' })], [[sent]])
+    await messageRelay.post({ msg: 'b', reply_to: sent.messageIds[0] }, { to: 'ops' })
+    assert.deepEqual(segments(), [['at', 'text'], ['reply', 'text']])
+    await assert.rejects(messageRelay.post({ to: group, msg: 'x' }, { to: 'ops' }), { code: 'bad-request' })
+    await assert.rejects(messageRelay.post('x'), { code: 'bad-request' })
+    assert.equal(messageRelay.language, 'en-US')
+  })
+
   test('learns that no bot could send, and through which it asked', async () => {
     const { messageRelay } = await pluginContext()
-    const [{ state, outcome, reason, id }] = await messageRelay.send(group, 'x', { platform: 'telegram' })
-    assert.deepEqual([state, outcome], ['failed', 'unsent'])
+    const [{ state, outcome, reason, refusal, id }] = await messageRelay.send(group, 'x', { platform: 'telegram' })
+    assert.deepEqual([state, outcome, refusal], ['failed', 'unsent', 'unsent'])
     assert.match(reason ?? '', /no bot with this platform/)
     assert.equal((await messageRelay.get(id)).state, 'failed')
   })
