@@ -156,6 +156,20 @@ export default {
       to: { path: '^src/platform/onebot/' },
     },
     {
+      name: 'plugins-know-the-service-only',
+      comment: 'A plugin of plugins/ is a package of its own. Of the relay it sees the types of the public entry, like the plugins of others.',
+      severity: 'error',
+      from: { path: '^plugins/' },
+      to: { path: '^(?:src|cli|bot|simulator|client)/', pathNot: '^src/index[.]ts$' },
+    },
+    {
+      name: 'plugins-use-types-only',
+      comment: 'The relay is loaded by Koishi, and reached through its service.',
+      severity: 'error',
+      from: { path: '^plugins/' },
+      to: { path: '^src/', dependencyTypesNot: ['type-only'] },
+    },
+    {
       name: 'doors-submit-only',
       comment: 'A door hands over a submission and reads what became of it. Everything else is the relay\'s own.',
       severity: 'error',

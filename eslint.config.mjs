@@ -3,7 +3,7 @@ import { defineConfig } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
 export default defineConfig(
-  { ignores: ['lib/', 'dist/', 'action/', 'data/', 'uploads/'] },
+  { ignores: ['lib/', 'plugins/*/lib/', 'dist/', 'action/', 'data/', 'uploads/'] },
   tseslint.configs.strictTypeChecked,
   tseslint.configs.stylisticTypeChecked,
   stylistic.configs.customize({ indent: 2, quotes: 'single', semi: false, arrowParens: false, braceStyle: '1tbs' }),

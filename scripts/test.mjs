@@ -69,7 +69,7 @@ function write(group, index) {
 
 /** Compiles all sources once. With tsx, the loading of modules takes each process half a second more. */
 async function compile() {
-  const sources = ['bench', 'bot', 'cli', 'client', 'simulator', 'src', 'tests'].flatMap(folder => (
+  const sources = ['bench', 'bot', 'cli', 'client', 'plugins/mqtt/src', 'simulator', 'src', 'tests'].flatMap(folder => (
     readdirSync(folder, { recursive: true }).filter(file => /(?<!\.d)\.(?:ts|yml)$/.test(file)).map(file => resolve(folder, file))
   ))
   await Promise.all(sources.map(async source => {

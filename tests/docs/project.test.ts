@@ -82,7 +82,7 @@ describe('the workflows', () => {
 
 describe('the README has two commands, each on a line', () => {
   const run = read('.ci/run')
-  const packages = ['chromium-headless-shell', 'chromium', 'prometheus', 'prometheus-alertmanager', 'apprise']
+  const packages = ['chromium-headless-shell', 'chromium', 'prometheus', 'prometheus-alertmanager', 'apprise', 'borgmatic', 'mosquitto']
   for (const { path, blocks, prose } of versions('README')) {
     test(`to start, and to test as .ci/run does, with the packages that it installs: ${path}`, () => {
       const commands = blocks.flatMap(({ text }) => text.startsWith('npm ') ? [text] : [])
