@@ -1,26 +1,15 @@
 import Console from '@koishijs/plugin-console'
 import Server from '@koishijs/plugin-server'
 import { Logger, type Context, type Plugin } from 'koishi'
-import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import { codeOf } from '../src/errors'
 import { isMeantFor, isWildcard, written } from './local'
-
-/** Where the console listens. */
-export interface Address {
-  host: string
-  port: number
-}
+import type { Address } from './ports'
 
 const logger = new Logger('console')
-
-/** How many ports are tried, one after another. */
-const attempts = 20
 
 /** What the bot may load only once: a second server of the same class would count as a double. */
 class ConsoleServer extends Server {}
@@ -90,43 +79,4 @@ export function serveConsole(ctx: Context, { host, port }: Address, page: string
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.')
-}
-
-/**
- * Finds where the console can listen: at the port that is wanted, or at the next one that is free.
- *
- * @returns `undefined` where it can listen nowhere, which the log says
- */
-export async function findAddress({ host, port }: Address): Promise<Address | undefined> {
-  for (let candidate = port; candidate < Math.min(port + attempts, 65_536); candidate++) {
-    const reason = await tryToListen(host, candidate)
-    if (reason === undefined) {
-      if (candidate !== port) logger.warn('port %d is taken: the console takes %d; set CONSOLE_PORT to choose', port, candidate)
-      return { host, port: candidate }
-    }
-    if (reason === 'EADDRINUSE') continue
-    logger.warn('there is no console: it cannot listen on %s:%d (%s); set CONSOLE_HOST or CONSOLE_PORT', host, candidate, reason)
-    return
-  }
-  logger.warn('there is no console: %d ports from %d on are taken; set CONSOLE_PORT', attempts, port)
-}
-
-/** @returns why it cannot be done, `undefined` when it can */
-export async function tryToListen(host: string, port: number): Promise<string | undefined> {
-  const probe = createServer()
-  try {
-    await once(probe.listen(port, host), 'listening')
-  } catch (error) {
-    return codeOf(error)
-  }
-  probe.close()
-  await once(probe, 'close')
-}
-
-/** Where the environment wants the console. A blank variable counts as unset, and a malformed port as the default. */
-export function addressIn({ CONSOLE_HOST: host, CONSOLE_PORT: port }: NodeJS.ProcessEnv): Address {
-  const number = /^\d{1,5}$/.test(port?.trim() ?? '') ? Number(port) : 0
-  const isPort = number > 0 && number < 65_536
-  if (port?.trim() && !isPort) logger.warn('the variable CONSOLE_PORT is malformed: the default is used')
-  return { host: host?.trim() || '127.0.0.1', port: isPort ? number : 5140 }
 }

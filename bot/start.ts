@@ -1,4 +1,4 @@
-import { Logger, type Context } from 'koishi'
+import { Logger } from 'koishi'
 import Loader from '@koishijs/loader'
 import { access, constants, readFile } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
@@ -8,7 +8,9 @@ import { isNumber, isObject, isString, objectOf } from '../src/lib/shape'
 import { systemClock } from '../src/relay/clock'
 import { filesIn, touch } from '../src/relay/store/file-store'
 import { FolderLock } from '../src/relay/store/lock'
-import { addressIn, findAddress, serveConsole, tryToListen, type Address } from './console'
+import { serveConsole } from './console'
+import { endOnSignal } from './end'
+import { findAddress, portIn, tryToListen, type Address } from './ports'
 import { demandToken } from './token'
 
 /**
@@ -37,8 +39,6 @@ const repository = resolve(__dirname, '../..')
  * just as the connection is closed answers 502, and may not repeat the POST.
  */
 const keepAliveTimeout = 130_000
-/** How long everything may take to end after a signal, in milliseconds: a little more than the relay's own limits are together. */
-const patience = 4_950
 /** How long it is watched whether the lock of a process on another machine is renewed, in milliseconds, and how often. */
 const otherMachineTime = 14_000
 const lookInterval = 100
@@ -173,19 +173,6 @@ async function checkUploadFolder(folder: string): Promise<void> {
   logger.error('%s', `cannot write to the upload folder ${folder} (${reason}): no file can be sent; set UPLOAD_DIR to a folder that can be written and has space`)
 }
 
-function endOnSignal(app: Context): void {
-  let ending = false
-  const end = (signal: NodeJS.Signals): void => {
-    if (ending) return
-    ending = true
-    logger.info('%s: ending', signal)
-    setTimeout(() => process.exit(1), patience)
-    void app.parallel('exit', signal).finally(() => process.exit())
-  }
-  // A terminal that is closed sends SIGHUP, and Windows kills the process a few seconds later.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end)
-}
-
 async function start(): Promise<void> {
   const [target] = Logger.targets
   if (target) target.showTime = 'yyyy-MM-dd hh:mm:ss'
@@ -207,7 +194,8 @@ async function start(): Promise<void> {
   if (token !== undefined) demandToken(app.server._http, token, logger)
   endOnSignal(app)
   await app.start()
-  const address = await findAddress(addressIn(process.env))
+  const { CONSOLE_HOST: host } = process.env
+  const address = await findAddress({ host: host?.trim() || '127.0.0.1', port: portIn(process.env, 'CONSOLE_PORT', 5140) })
   if (address) serveConsole(app, address, resolve(repository, 'dist'))
 }
 

@@ -30,7 +30,7 @@ export function apply(ctx: Context, config: Config): void {
   let disposed = false
 
   ctx.on('ready', async () => {
-    const started = await startSomewhere(config)
+    const started = await startSimulator(config)
     // The plugin was unloaded during the start.
     if (disposed) {
       await started.close()
@@ -39,16 +39,7 @@ export function apply(ctx: Context, config: Config): void {
     simulator = started
     if (config.port !== 0 && started.port !== config.port) logger.warn('port %d is taken: the simulator takes %d; set SIMULATOR_PORT to choose', config.port, started.port)
     logger.warn(announcement(started))
-    ctx.plugin<OneBotBot.Config>(OneBotBot, {
-      protocol: 'ws',
-      endpoint: started.endpoint,
-      selfId: started.selfId,
-      proxyAgent: '',
-      responseTimeout: config.responseTimeout,
-      retryTimes: 6,
-      retryInterval: 5_000,
-      retryLazy: 60_000,
-    })
+    connectTo(ctx, started, config.responseTimeout)
   })
 
   // Not on "exit": then the relay still sends its last messages, and the simulator ends with the process.
@@ -58,7 +49,15 @@ export function apply(ctx: Context, config: Config): void {
   })
 }
 
-async function startSomewhere({ port, selfId }: Config): Promise<Simulator> {
+/** Connects a bot to a simulator through the real adapter. @param responseTimeout how long that waits for an answer, in milliseconds */
+export function connectTo(ctx: Context, { endpoint, selfId }: Simulator, responseTimeout = 60_000): void {
+  ctx.plugin<OneBotBot.Config>(OneBotBot, {
+    protocol: 'ws', endpoint, selfId, proxyAgent: '', responseTimeout, retryTimes: 6, retryInterval: 5_000, retryLazy: 60_000,
+  })
+}
+
+/** Starts a simulator on this port, or on a free one if it is taken. */
+export async function startSimulator({ port, selfId }: Pick<Config, 'port' | 'selfId'>): Promise<Simulator> {
   try {
     return await Simulator.start({ port, selfId })
   } catch (error) {
