@@ -9,6 +9,7 @@ export const help = {
   relay take|release|resolve <incident>          say that somebody has it, has not, or that it is over
   relay silence <incident> [time]                keep it quiet: for 2h, or until a date-time with an offset (default 1h)
   relay run <beat> -- <command> [args…]          run a command, and report its start, its exit status and the end of its output
+  relay demo                                     start a bot with a simulator of QQ on this machine, for a trial
 
   <to> is group:<id>, private:<id> or a name that the relay knows.
 
@@ -43,6 +44,7 @@ That of run is that of the command, whether the relay can be reached or not.
   relay take|release|resolve <事件>              认领、放弃或解决事件
   relay silence <事件> [时间]                    静默事件：时长如 2h，或截止的日期时间，须带时区（默认 1h）
   relay run <心跳> -- <命令> [参数…]             运行命令，并上报它的开始、退出码和输出的末尾
+  relay demo                                     在本机启动机器人和 QQ 模拟器，供试用
 
   <目标> 是 group:<群号>、private:<用户号>，或配置好的名称。
 

@@ -17,7 +17,7 @@ import { call, exits, type Call, idsOf, judge, judgeParts, judgePart, parseServe
 
 /** What can be done about an incident. */
 const actions = ['take', 'silence', 'resolve', 'release']
-const commands = ['send', 'status', 'tail', 'backup', 'incidents', ...actions, 'run']
+const commands = ['send', 'status', 'tail', 'backup', 'incidents', ...actions, 'run', 'demo']
 /** How much of a message `tail` shows, in characters. */
 const shownLength = 60
 /** The polling interval of `tail`, in milliseconds. */
@@ -67,7 +67,7 @@ async function run(): Promise<Outcome | number> {
   if (values.by !== undefined && !actions.includes(command)) throw new UsageError(say('cli-option-belongs', { option: 'by', commands: actions }))
   if (values.ping !== undefined && command !== 'run') throw new UsageError(say('cli-option-belongs', { option: 'ping', commands: 'run' }))
   const [first, second] = words
-  const most = command === 'run' ? Infinity : command === 'send' || command === 'silence' ? 2 : 1
+  const most = command === 'run' ? Infinity : command === 'send' || command === 'silence' ? 2 : command === 'demo' ? 0 : 1
   if (words.length > most) throw new UsageError(say('cli-too-many-words'))
   const server = (): Server => {
     const url = values.url ?? process.env.RELAY_URL
@@ -98,6 +98,7 @@ async function run(): Promise<Outcome | number> {
       if (!first) throw new UsageError(say('cli-backup-where'))
       return await saveBackup(server(), first, values.json)
     }
+    case 'demo': return await showDemo()
     case 'tail': return await follow(server(), first, values.json)
     case 'run': {
       const job = process.argv.includes('--') ? process.argv.slice(process.argv.indexOf('--') + 1) : []
@@ -115,6 +116,24 @@ async function run(): Promise<Outcome | number> {
       print(values.json ? JSON.stringify(data) : describeIncident(data))
       return 'sent'
     }
+  }
+}
+
+/** Starts a bot for a trial, which ends with this process, and says how to try it. */
+async function showDemo(): Promise<Outcome> {
+  const demo = await import('../bot/demo').catch((error: unknown) => {
+    if (codeOf(error) === 'MODULE_NOT_FOUND') throw new UsageError(say('cli-demo-needs'))
+    throw error
+  })
+  try {
+    const { url, key, folder, chats, page } = await demo.startDemo(process.env, spoken())
+    // In one line, so that it can be copied into any shell.
+    const command = `curl -H "Authorization: Bearer ${key}" -d "Hello" ${url}/send/group:123456`
+    process.stdout.write(`\n${say('cli-demo', { command, chats, page: page ?? say('cli-demo-page'), folder })}\n`)
+    return 'sent'
+  } catch (error) {
+    if (error instanceof demo.DemoError) throw new UsageError(say('cli-demo-port', { port: error.port, code: error.code }))
+    throw error
   }
 }
 

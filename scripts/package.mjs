@@ -12,7 +12,8 @@ import { manifest, pack, repository, run } from './pack.mjs'
 
 /** What is in the tarball besides type declarations. Of those there are exactly the ones that the app's compilation reads. */
 const contents = [
-  'CHANGELOG.md', 'LICENSE', 'README.md', 'README.zh-CN.md', 'dist/index.js', 'dist/style.css', 'lib/index.js', 'lib/relay.js', 'package.json',
+  'CHANGELOG.md', 'LICENSE', 'README.md', 'README.zh-CN.md', 'dist/index.js', 'dist/style.css', 'lib/demo.js', 'lib/demo.licenses.txt', 'lib/index.js', 'lib/relay.js',
+  'package.json', ...readdirSync(join(repository, 'simulator/page')).map(file => `lib/page/${file}`),
   ...readdirSync(join(repository, 'src/hooks/templates')).map(file => `lib/templates/${file}`),
 ]
 

@@ -43,6 +43,34 @@ export const cli = {
   'cli-file-unreadable': ['cannot read {file} ({code})', '无法读取 {file}（{code}）'],
   'cli-file-unwritable': ['cannot write {file} ({code})', '无法写入 {file}（{code}）'],
 
+  'cli-demo': [
+    `A bot is running here, connected to a simulator of QQ. No message leaves this machine.
+
+  Send one (a second terminal)   {command}
+  See it in the group “Builds”   {chats}
+  The page of the relay          {page}
+  All that it keeps              {folder}
+
+Ctrl+C ends it.`,
+    `机器人已在本机运行，连接的是内置的 QQ 模拟器，消息不会离开这台机器。
+
+  在另一个终端里发一条消息   {command}
+  在群聊里查看               {chats}
+  管理页面                   {page}
+  全部数据                   {folder}
+
+按 Ctrl+C 结束。`,
+  ],
+  'cli-demo-page': [
+    'only with Koishi\'s console: npx -p koishi-plugin-message-relay -p @koishijs/plugin-console relay demo',
+    '需要 Koishi 控制台：npx -p koishi-plugin-message-relay -p @koishijs/plugin-console relay demo',
+  ],
+  'cli-demo-needs': [
+    'the demo needs the package and Koishi: run npx koishi-plugin-message-relay demo',
+    '演示需要完整的软件包和 Koishi：请运行 npx koishi-plugin-message-relay demo',
+  ],
+  'cli-demo-port': ['cannot listen on port {port} ({code}): set WEBHOOK_PORT to another one', '无法监听端口 {port}（{code}）：请把 WEBHOOK_PORT 设为别的端口'],
+
   'cli-unreachable': ['cannot reach the relay ({cause})', '无法连接到 message-relay（{cause}）'],
   'cli-connection-broke': ['the connection to the relay broke before it answered ({cause})', '连接在收到应答之前中断（{cause}）'],
   'cli-no-answer': ['no answer within {seconds} seconds', '{seconds} 秒内没有应答'],
