@@ -34,7 +34,7 @@ export class Texts {
   }
 
   /** Checks that the answer to a request says these texts. The request is sent once in each language. */
-  async ask(relay: TestRelay, ids: readonly TextId[], path: string, init: RequestInit = {}): Promise<void> {
+  async ask(relay: Pick<TestRelay, 'request'>, ids: readonly TextId[], path: string, init: RequestInit = {}): Promise<void> {
     await this.meet(ids, async lang => (await relay.request(`${path}${path.includes('?') ? '&' : '?'}lang=${lang}`, init)).text())
   }
 
