@@ -97,7 +97,7 @@ describe('the README has two commands, each on a line', () => {
 test('a release moves the tag by which workflows name the Action', () => {
   const version = String(manifest.version)
   const major = `v${version.split('.')[0] ?? ''}`
-  for (const page of versions('cli')) assert(page.prose.includes(`\`${major}\``), page.path)
+  for (const page of versions('ci')) assert(page.prose.includes(`\`${major}\``), page.path)
   const steps = records(record(record(record(load(read('.github/workflows/release.yml'))).jobs).publish).steps)
   const command = steps.map(({ run }) => String(run)).find(run => run.startsWith('git tag'))
   assert(command)
