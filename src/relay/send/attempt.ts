@@ -254,14 +254,17 @@ export class Attempt {
     // A deferred text with calls left holds its queue until it has settled. Any other deferred message steps aside.
     const patience = kind === 'text' && !this.isLast ? claims.settling(chat, likeness) + 2 * timeout : timeout
     const until = entry.delivery.deferred ? clock.now() + patience : this.deadline
+    /** What the last look-up that came to its end found: the time may cut the very last one short. */
+    let known = nothing
     for (let moment = Math.min(firstMoment, timeout / 2); ; moment = Math.min(2 * moment, longestMoment)) {
       const finding = await this.look(call, until)
+      if (finding !== nothing) known = finding
       if (this.receipt) return
       if (finding.repeatableUntil > clock.now() && !this.isLast) return this.repeat(failure, finding)
       const left = until - clock.now()
       // The answer of the last call still counts until the deadline.
       const isVain = finding.kind === 'no-history' && !message.reports && !this.isLast
-      if (isVain || left <= 0 || stop.aborted) return this.explain(failure, finding)
+      if (isVain || left <= 0 || stop.aborted) return this.explain(failure, known)
       await this.wait(Math.min(moment, left, claims.settling(chat, likeness) || moment))
     }
   }
