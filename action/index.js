@@ -26,7 +26,7 @@ var cli = {
   "cli-unsent": ["unsent", "\u672A\u53D1\u51FA"],
   "cli-unanswered": ["unanswered", "\u6CA1\u6709\u5E94\u7B54"],
   "cli-address-wrong": ["the address of the relay is missing or wrong: it begins with http:// or https://", "\u6CA1\u6709\u5730\u5740\u6216\u5730\u5740\u4E0D\u6B63\u786E\uFF1A\u5E94\u4EE5 http:// \u6216 https:// \u5F00\u5934"],
-  "cli-key-wrong": ["the API key is missing, or holds characters that no key has", "\u6CA1\u6709 API \u5BC6\u94A5\uFF0C\u6216\u5176\u4E2D\u6709\u5BC6\u94A5\u4E0D\u4F1A\u5305\u542B\u7684\u5B57\u7B26"],
+  "cli-key-wrong": ["the API key is missing, or holds characters that no key has", "\u6CA1\u6709 API \u5BC6\u94A5\uFF0C\u6216\u5BC6\u94A5\u4E2D\u6709\u4E0D\u5141\u8BB8\u7684\u5B57\u7B26"],
   "cli-address-unset": ["no address of a relay: set RELAY_URL, or use --url", "\u6CA1\u6709\u5730\u5740\uFF1A\u8BF7\u8BBE\u7F6E RELAY_URL\uFF0C\u6216\u7528 --url \u6307\u5B9A"],
   "cli-key-unset": ["no API key: set RELAY_KEY, or use --api-key", "\u6CA1\u6709 API \u5BC6\u94A5\uFF1A\u8BF7\u8BBE\u7F6E RELAY_KEY\uFF0C\u6216\u7528 --api-key \u6307\u5B9A"],
   "cli-commands": ["the commands are {commands}: see relay --help", "\u53EF\u7528\u7684\u547D\u4EE4\u6709 {commands}\uFF1A\u8BE6\u89C1 relay --help"],

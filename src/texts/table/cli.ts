@@ -7,7 +7,7 @@ export const cli = {
   'cli-unanswered': ['unanswered', '没有应答'],
 
   'cli-address-wrong': ['the address of the relay is missing or wrong: it begins with http:// or https://', '没有地址或地址不正确：应以 http:// 或 https:// 开头'],
-  'cli-key-wrong': ['the API key is missing, or holds characters that no key has', '没有 API 密钥，或其中有密钥不会包含的字符'],
+  'cli-key-wrong': ['the API key is missing, or holds characters that no key has', '没有 API 密钥，或密钥中有不允许的字符'],
   'cli-address-unset': ['no address of a relay: set RELAY_URL, or use --url', '没有地址：请设置 RELAY_URL，或用 --url 指定'],
   'cli-key-unset': ['no API key: set RELAY_KEY, or use --api-key', '没有 API 密钥：请设置 RELAY_KEY，或用 --api-key 指定'],
 

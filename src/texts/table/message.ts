@@ -25,7 +25,7 @@ export const message = {
   ],
   'link-dots': [
     '{field} must not hold ".." in its host, in its query or fragment, or beside an encoded slash',
-    '{field} 的主机名、查询参数、片段中和编码的斜杠旁不能有“..”',
+    '{field} 的主机名、查询参数和片段中，以及编码后的斜杠旁，都不能有“..”',
   ],
   'malformed-base64': [
     'the base64 data in {field} is empty or malformed: encode the whole file, without line breaks',
@@ -50,13 +50,13 @@ export const message = {
   'too-many-targets': ['more than {most} targets: send several requests', '目标超过 {most} 个：请分几次发送'],
   'ways-have-bots': [
     '{name} has several ways, each with a bot of its own: leave out platform and self_id',
-    '“{name}”有备用通道，各由自己的机器人发送：请不要填写 platform 和 self_id',
+    '“{name}”设有备用通道，每个通道用各自的机器人发送：请不要填写 platform 和 self_id',
   ],
   'two-bots': [
     'the target names one bot, and platform or self_id another bot: leave out platform and self_id',
-    '目标中已写明机器人，与 platform 或 self_id 不同：请不要填写 platform 和 self_id',
+    '目标中写明的机器人与 platform 或 self_id 不一致：请不要填写 platform 和 self_id',
   ],
-  'left-out': ['{name} is left out', '{name} 未被采用'],
+  'left-out': ['{name} is left out', '未采用 {name}'],
   'object-rule': ['{name} must be an object such as {example}', '{name} 应为对象，例如 {example}'],
   'way-rule': [
     'an address of first must be group:<id> or private:<id>, with platform and account in front or not, a name, an http:// or https:// address, or {object}',
@@ -70,7 +70,7 @@ export const message = {
   'only-with-first': ['after and when_unknown go with first', 'after 和 when_unknown 只能与 first 一起使用'],
   'to-rule': [
     'to must be group:<id> or private:<id>, or a list of these, and must not name another platform or account than platform and selfId',
-    'to 应为 group:<群号> 或 private:<QQ 号>，或它们的列表，其中的平台和账号不能与 platform 和 selfId 不同',
+    'to 应为 group:<群号> 或 private:<QQ 号>，或它们的列表，其中写明的平台和账号应与 platform 和 selfId 一致',
   ],
   'first-rule': ['first must be a list of 1 to {most} addresses', 'first 应为 1 到 {most} 个地址的列表'],
   'secret-rule': [
@@ -94,10 +94,10 @@ export const message = {
     '{field} 应为时长，最长 30d：秒数，或如 90s、5m、4h、1d',
   ],
   'way-to-one-chat': ['first: {name} must be a name that leads to one chat', 'first：{name} 应为指向一个聊天的名称'],
-  'leads-back': ['{field}: {name} leads back to this name', '{field}：{name} 又指回了这个名称'],
+  'leads-back': ['{field}: {name} leads back to this name', '{field}：{name} 会绕回当前名称'],
   'no-name': ['{field}: there is no name {name}', '{field}：没有名称 {name}'],
   'zone-rule': ['{field} must be the name of a time zone, such as Asia/Shanghai', '{field} 应为时区的名称，例如 Asia/Shanghai'],
-  'always-quiet': ['quiet.from and quiet.to must differ: nothing would ever leave', 'quiet.from 和 quiet.to 不能相同：否则永远不会发送'],
+  'always-quiet': ['quiet.from and quiet.to must differ: nothing would ever leave', 'quiet.from 和 quiet.to 不能相同：否则消息永远发不出去'],
   'time-of-day-rule': ['{field} must be a time such as \'22:00\'', '{field} 应为时间，例如 \'22:00\''],
   'seconds-rule': ['{name} must be a number of seconds from {least} to {most}', '{name} 应为 {least} 到 {most} 之间的秒数'],
 
@@ -113,7 +113,7 @@ export const message = {
     'send_at must be a date-time with an offset, such as 2026-11-20T18:00:00+08:00, or a number of seconds from now',
     'send_at 应为带时区的日期时间，例如 2026-11-20T18:00:00+08:00，或从现在起的秒数',
   ],
-  'send-at-late': ['send_at must be at most 30 days ahead', 'send_at 最多提前 30 天'],
+  'send-at-late': ['send_at must be at most 30 days ahead', 'send_at 最晚可定在 30 天后'],
   'id-type-rule': [
     '{name} must be a string or a whole number, one of more than 15 digits a string',
     '{name} 应为字符串或整数，超过 15 位时应为字符串',
