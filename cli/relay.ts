@@ -122,7 +122,8 @@ async function run(): Promise<Outcome | number> {
 /** Starts a bot for a trial, which ends with this process, and says how to try it. */
 async function showDemo(): Promise<Outcome> {
   const demo = await import('../bot/demo').catch((error: unknown) => {
-    if (codeOf(error) === 'MODULE_NOT_FOUND') throw new UsageError(say('cli-demo-needs'))
+    // The demo may be missing, for a program that was copied alone, or its Koishi.
+    if (codeOf(error).endsWith('MODULE_NOT_FOUND')) throw new UsageError(say('cli-demo-needs'))
     throw error
   })
   try {
