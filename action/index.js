@@ -60,6 +60,33 @@ var cli = {
   "cli-file-shrank": ["{file} became shorter while it was read", "{file} \u5728\u8BFB\u53D6\u65F6\u53D8\u77ED\u4E86"],
   "cli-file-unreadable": ["cannot read {file} ({code})", "\u65E0\u6CD5\u8BFB\u53D6 {file}\uFF08{code}\uFF09"],
   "cli-file-unwritable": ["cannot write {file} ({code})", "\u65E0\u6CD5\u5199\u5165 {file}\uFF08{code}\uFF09"],
+  "cli-demo": [
+    `A bot is running here, connected to a simulator of QQ. No message leaves this machine.
+
+  Send one (a second terminal)   {command}
+  See it in the group \u201CBuilds\u201D   {chats}
+  The page of the relay          {page}
+  All that it keeps              {folder}
+
+Ctrl+C ends it.`,
+    `\u673A\u5668\u4EBA\u5DF2\u5728\u672C\u673A\u8FD0\u884C\uFF0C\u8FDE\u63A5\u7684\u662F\u5185\u7F6E\u7684 QQ \u6A21\u62DF\u5668\uFF0C\u6D88\u606F\u4E0D\u4F1A\u79BB\u5F00\u8FD9\u53F0\u673A\u5668\u3002
+
+  \u5728\u53E6\u4E00\u4E2A\u7EC8\u7AEF\u91CC\u53D1\u4E00\u6761\u6D88\u606F   {command}
+  \u5728\u7FA4\u804A\u91CC\u67E5\u770B               {chats}
+  \u7BA1\u7406\u9875\u9762                   {page}
+  \u5168\u90E8\u6570\u636E                   {folder}
+
+\u6309 Ctrl+C \u7ED3\u675F\u3002`
+  ],
+  "cli-demo-page": [
+    "only with Koishi's console: npx -p koishi-plugin-message-relay -p @koishijs/plugin-console relay demo",
+    "\u9700\u8981 Koishi \u63A7\u5236\u53F0\uFF1Anpx -p koishi-plugin-message-relay -p @koishijs/plugin-console relay demo"
+  ],
+  "cli-demo-needs": [
+    "the demo needs the package and Koishi: run npx koishi-plugin-message-relay demo",
+    "\u6F14\u793A\u9700\u8981\u5B8C\u6574\u7684\u8F6F\u4EF6\u5305\u548C Koishi\uFF1A\u8BF7\u8FD0\u884C npx koishi-plugin-message-relay demo"
+  ],
+  "cli-demo-port": ["cannot listen on port {port} ({code}): set WEBHOOK_PORT to another one", "\u65E0\u6CD5\u76D1\u542C\u7AEF\u53E3 {port}\uFF08{code}\uFF09\uFF1A\u8BF7\u628A WEBHOOK_PORT \u8BBE\u4E3A\u522B\u7684\u7AEF\u53E3"],
   "cli-unreachable": ["cannot reach the relay ({cause})", "\u65E0\u6CD5\u8FDE\u63A5\u5230 message-relay\uFF08{cause}\uFF09"],
   "cli-connection-broke": ["the connection to the relay broke before it answered ({cause})", "\u8FDE\u63A5\u5728\u6536\u5230\u5E94\u7B54\u4E4B\u524D\u4E2D\u65AD\uFF08{cause}\uFF09"],
   "cli-no-answer": ["no answer within {seconds} seconds", "{seconds} \u79D2\u5185\u6CA1\u6709\u5E94\u7B54"],
