@@ -1,4 +1,5 @@
-import { say, type Text } from './texts/text'
+import type { errors } from './texts/table/errors'
+import { Text } from './texts/text'
 
 /** The outcome of a message: it arrived, the platform said no, it never left, or it may have arrived. */
 export type Outcome = 'sent' | 'refused' | 'unsent' | 'unanswered'
@@ -6,8 +7,8 @@ export type Outcome = 'sent' | 'refused' | 'unsent' | 'unanswered'
 type Row = readonly [status: number, outcome?: Outcome]
 
 /**
- * Every failure of a request, with its HTTP status; its usual text is in the table of texts. A failure with an outcome is about a message;
- * one without comes before anything was tried.
+ * Every failure of a request, with its HTTP status. A failure with an outcome is about a message; one without comes before anything was
+ * tried.
  */
 const table = {
   'invalid-json': [400],
@@ -78,7 +79,10 @@ export class RelayError extends Error {
   /** The outcome of the message; `undefined` for a failure that is not about a message. */
   readonly outcome: Outcome | undefined
 
-  constructor(readonly code: ErrorCode, said: Text = say(code), options: RelayErrorOptions = {}) {
+  /** @param said what it says; by default the usual text of the code */
+  constructor(code: keyof typeof errors, said?: Text, options?: RelayErrorOptions)
+  constructor(code: ErrorCode, said: Text, options?: RelayErrorOptions)
+  constructor(readonly code: ErrorCode, said = new Text(code), options: RelayErrorOptions = {}) {
     super(said.toString(), { cause: options.cause })
     this.said = said
     this.status = options.status ?? table[code][0]

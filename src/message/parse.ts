@@ -183,7 +183,7 @@ export function readItems(stored: unknown): ParsedItem[] {
   if (!Array.isArray(stored)) return []
   return stored.map((value: unknown) => {
     const { error, msg, name, line }: JsonObject = isObject(value) ? value : {}
-    if (isErrorCode(error)) return new RelayError(error, isText(msg) ? msg : undefined)
+    if (isErrorCode(error) && isText(msg)) return new RelayError(error, msg)
     const item = parseItemSafely(value)
     if ('text' in item && typeof line === 'string') return { ...item, line }
     return 'link' in item && typeof name === 'string' ? { ...item, name } : item

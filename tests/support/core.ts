@@ -10,6 +10,7 @@ import { isUnfinished, outcomeOf, type Delivery } from '../../src/relay/delivery
 import { columns, fromRow, isRow } from '../../src/relay/delivery/row'
 import { tellAll, type Observer, type RelayOptions, type Submission, type Submitted } from '../../src/relay/options'
 import { Relay } from '../../src/relay/relay'
+import { words } from '../../src/texts/text'
 import { SimulatedClock } from './simulated-clock'
 import { TestFolder, TestStorage } from './store'
 import type { Text } from '../../src/texts/text'
@@ -105,8 +106,8 @@ export class TestPort implements Port {
         return isOnline()
       },
       check: ({ id }, items) => {
-        if (id === this.goneTarget) throw new RelayError('bad-request')
-        return items.map(item => !this.canAnswer && 'messageId' in item ? new RelayError('bad-request') : item)
+        if (id === this.goneTarget) throw new RelayError('bad-request', words('bad request'))
+        return items.map(item => !this.canAnswer && 'messageId' in item ? new RelayError('bad-request', words('bad request')) : item)
       },
       message: (_, items, name, changed) => this.message(items, name, changed),
       canUpdate: this.canUpdate,

@@ -1,25 +1,17 @@
-/** The usual text of each failure, by its code. */
+/** The usual texts of failures, by their codes. The others always say what exactly is wrong. */
 export const errors = {
-  // Clients of 0.1.2 look for these two words, so they are the same in each language.
-  'invalid-json': ['invalid json', 'invalid json'],
-  'bad-request': ['bad request', '请求不正确'],
   'unauthorized': [
     'missing or wrong API key: send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"',
     '没有 API 密钥或密钥不正确：请用“Authorization: Bearer <密钥>”或“X-API-Key: <密钥>”发送',
   ],
-  'forbidden': ['this key may not do this', '这个 API 密钥没有此权限'],
   'not-found': ['no such delivery', '没有这条投递'],
   'no-such-target': ['no such target', '没有这个目标'],
   'file-not-found': [
     'no such file: it was never uploaded here, or has been removed since; upload it again',
     '没有这个文件：从未上传到这里，或已被清理；请重新上传',
   ],
-  'method-not-allowed': ['method not allowed', '不支持这个方法'],
-  'in-progress': ['the first request with this Idempotency-Key is still under way: ask again later', '使用这个幂等键的首个请求仍在处理：请稍后再问'],
-  'conflict': ['the state of this delivery does not allow it', '投递的状态不允许这样做'],
+  'in-progress': ['the first request with this Idempotency-Key is still under way: ask again later', '使用这个幂等键的首个请求仍在处理：请稍后再试'],
   'too-slow': ['the request body arrived too slowly: send it again', '请求体到达得太慢：请重新发送'],
-  'too-large': ['request body too large', '请求体过大'],
-  'unsupported-type': ['unsupported content type', '不支持这种内容类型'],
   'key-reused': [
     'this Idempotency-Key was used for a different request: use a new key for a new message',
     '这个幂等键已用于另一个请求：新消息请用新的幂等键',
@@ -28,7 +20,6 @@ export const errors = {
   'queue-full': ['too many messages are waiting for this target: nothing was sent, try again later', '等待发往该目标的消息太多：没有发送，请稍后重试'],
   'internal': ['internal error: see the log of the bot for this request ID', '内部错误：请按请求 ID 查看机器人的日志'],
   'refused': ['the platform refused the message', '平台拒绝了这条消息'],
-  'failed': ['a part of the request failed', '请求的一部分失败了'],
   'suppressed': ['another plugin of the bot suppressed the message: nothing was sent', '机器人的其他插件拦截了这条消息：没有发送'],
   'unsent': ['no bot is online: try again later', '没有机器人在线：请稍后重试'],
   'paused': ['this target is paused after repeated failures: nothing was sent, try again later', '该目标因连续失败而暂停：没有发送，请稍后重试'],

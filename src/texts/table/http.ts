@@ -13,7 +13,7 @@ export const http = {
   'beat-rotated': ['the beat {name} has another address for pings', '心跳 {name} 已更换报到地址'],
   'beat-paused': ['the beat {name} was paused', '心跳 {name} 已暂停'],
   'beat-resumed': ['the beat {name} is watched again', '心跳 {name} 已恢复监视'],
-  'incident-is': ['incident {id} is {state} {by}', '事件 {id} 现为 {state} {by}'],
+  'incident-is': ['incident {id} is {state} {by}', '事件 {id} 的状态现为 {state}{by}'],
   'files-stored': ['{count} stored', '已保存 {count} 个文件'],
   'retried-log': ['{queued} queued, {skipped} skipped', '{queued} 条已排队，{skipped} 条已跳过'],
   'deliveries-succeeded': ['{success} of {total} deliveries succeeded', '{total} 条投递中 {success} 条成功'],
@@ -29,11 +29,11 @@ export const http = {
   'host-not-reached': ['the host was not reached', '无法到达该主机'],
   'no-connection-in-time': ['no connection in time', '未能及时建立连接'],
   'no-complete-answer': ['no complete answer in time', '没有及时得到完整的应答'],
-  'connection-closed-early': ['connection closed before the answer was complete', '应答尚未完整，连接就已断开'],
+  'connection-closed-early': ['connection closed before the answer was complete', '应答还没收完，连接就断开了'],
   'no-tls': ['no TLS connection', '无法建立 TLS 连接'],
   'invalid-http': ['the answer is not valid HTTP', '应答不是有效的 HTTP'],
   'invalid-compression': ['the answer is not compressed as it says', '应答的压缩格式与声明不符'],
-  'bad-port': ['a port that fetch does not connect to', 'fetch 不连接这个端口'],
+  'bad-port': ['a port that fetch does not connect to', 'fetch 不允许连接这个端口'],
   'exchange-failed': ['the exchange failed', '请求失败'],
   'more-levels': ['more than {most} levels', '超过 {most} 层嵌套'],
   'more-values': ['more than {most} values', '超过 {most} 个值'],
@@ -59,7 +59,7 @@ export const http = {
   'empty-body': ['the body is empty', '请求体为空'],
   'upload-cut': ['the connection ended before the upload was complete', '上传尚未完成，连接就已断开'],
   'extension-refused': ['files of this kind are not accepted, only: {allowed}', '不接受这种文件，只接受：{allowed}'],
-  'upload-too-large': ['a file is larger than {size}: the setting maxUploadSize allows no more', '文件超过 {size}：maxUploadSize 只允许这么大'],
+  'upload-too-large': ['a file is larger than {size}: the setting maxUploadSize allows no more', '文件超过 {size}，即设置 maxUploadSize 的上限'],
   'removed-uploads': ['removed {count} expired uploads', '已清理 {count} 个过期的上传文件'],
   'cleanup-failed': [
     'failed to clean up the upload directory, {count} errors, the first: {error}',
@@ -68,7 +68,7 @@ export const http = {
 
   'form-for-json': [
     'the body must be JSON: send a text, or a form with files, to /send/<target>',
-    'invalid json：请求体应为 JSON；文本或带文件的表单请发送到 /send/<目标>',
+    '请求体应为 JSON；文本或带文件的表单请发送到 /send/<目标>',
   ],
   'json-fault': [
     'invalid json: {what} (line {line}, column {column}): {remedy}',
@@ -121,7 +121,7 @@ export const http = {
   'body-too-large': ['the request body is larger than {size}', '请求体超过 {size}'],
   'max-body-size': [
     'the setting maxBodySize allows no more; /upload and /send take larger files',
-    'maxBodySize 只允许这么大；更大的文件请用 /upload 或 /send',
+    '上限见设置 maxBodySize；更大的文件请用 /upload 或 /send',
   ],
   'text-charset': ['the text is not {charset}: name its charset in the Content-Type', '文本不是 {charset} 编码：请在 Content-Type 中写明编码'],
   'failure-or': ['{failure}, {advice}', '{failure}；{advice}'],
@@ -156,10 +156,10 @@ export const http = {
     'a date-time with an offset, such as 2026-11-20T18:00:00+08:00, or from now: seconds, or 90s, 5m, 4h, 1d',
     '带时区的日期时间，例如 2026-11-20T18:00:00+08:00；或从现在起的时长：秒数，或如 90s、5m、4h、1d',
   ],
-  'silence-bounds': ['until must be at least a minute and at most 7 days from now', 'until 应在 1 分钟到 7 天之后'],
+  'silence-bounds': ['until must be at least a minute and at most 7 days from now', 'until 与现在应相隔 1 分钟到 7 天'],
   'change-there': [
     'another process uses the data folder of this bot, and this relay stands by: make changes there',
-    '数据目录正由另一个进程使用，本实例待命：请在那里修改',
+    '数据目录正由另一个进程使用，本实例待命：请在那个进程中修改',
   ],
   'not-ready': ['not ready', '尚未就绪'],
   'stands-by-for-other': ['this relay stands by, because another process uses its data folder', '本实例待命，数据目录正由另一个进程使用'],
@@ -206,7 +206,7 @@ export const http = {
   'message-empty': ['message must not be empty', 'message 不能为空'],
   'message-type': ['message must be a text, a segment or a list of segments', 'message 应为文本、消息段或消息段的列表'],
   'segment-type': ['each segment of message must be an object with a type', 'message 的每个消息段应为带 type 的对象'],
-  'text-of-segment': ['text: text must be a text', 'text：text 应为文本'],
+  'text-of-segment': ['text: text must be a text', 'text 消息段：text 应为文本'],
   'unknown-segment': [
     'the segments of a message must be text, image, video, record, file, at, reply or face: nothing was sent',
     '消息段应为 text、image、video、record、file、at、reply 或 face：没有发送',
@@ -216,7 +216,7 @@ export const http = {
     '请以 application/json 或 application/x-www-form-urlencoded 发送参数，或写在查询参数中',
   ],
 
-  'no-server': ['the server of the bot does not listen', '机器人的服务器没有监听'],
+  'no-server': ['the server of the bot does not listen', '机器人的 HTTP 服务器没有启动'],
   'not-from-page': ['{what} cannot be sent from the page', '页面不能发送：{what}'],
   'no-page-path': ['this path is not one of the page', '这个路径不属于本页面'],
   'no-readable-answer': ['the relay gave no answer that can be read', '插件的应答无法读取'],

@@ -9,11 +9,7 @@ import { Wire } from '../http/support'
 import { Texts } from './support'
 
 const texts = new Texts(errors, {
-  // Each of them has words of its own wherever an answer says it.
-  'an answer says what exactly is wrong': [
-    'invalid-json', 'bad-request', 'forbidden', 'no-such-target', 'method-not-allowed', 'conflict', 'too-large', 'unsupported-type', 'failed',
-  ],
-  'only the log says it': ['paused'],
+  'only the log says it': ['paused', 'no-such-target'],
   'no answer: an attempt goes on': ['unsent'],
   'while the data file is opened again, which takes a moment': ['store-down'],
 })
@@ -43,7 +39,8 @@ test('what a request meets', async t => {
 })
 
 test('what a platform that fails leads to', async t => {
-  const relay = await relayFor(t, { config: { chatApiMaxRetries: 0, chatApiTimeout: 1, chatPauseAfter: 100 }, simulator: { history: false } })
+  const config = { chatApiMaxRetries: 0, chatApiTimeout: 1, chatPauseAfter: 100 }
+  const relay = await relayFor(t, { config, simulator: { history: false } })
   relay.simulator.fault({ fault: { kind: 'refuse', wording: '群聊不存在' }, times: 2 })
   await texts.ask(relay, ['refused'], '/webhook', post(hello))
   relay.simulator.fault({ fault: { kind: 'silent' }, times: 2 })

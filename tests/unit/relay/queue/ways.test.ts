@@ -6,9 +6,10 @@ import { readAddress } from '../../../../src/message/target'
 import { createDelivery, unanswered, type Change, type Delivery, type ItemResult, type Results } from '../../../../src/relay/delivery/delivery'
 import { firstWay, hasNextWay, nextWay } from '../../../../src/relay/queue/ways'
 import { itemsForWay } from '../../../../src/relay/send/items'
+import { Text } from '../../../../src/texts/text'
 
 const sent: ItemResult = { success: true, messageIds: ['1'] }
-const failed = (code: 'refused' | 'unsent' | 'expired' | 'bad-request'): ItemResult => ({ success: false, error: new RelayError(code) })
+const failed = (code: 'refused' | 'unsent' | 'expired' | 'bad-request'): ItemResult => ({ success: false, error: new RelayError(code, new Text(code)) })
 const ways = ['group:1', 'telegram:group:-2', 'http:group:oncall/3'].flatMap(text => readAddress(text) ?? [])
 const item: TextItem = { type: 'text', text: 'a' }
 
