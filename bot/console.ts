@@ -44,7 +44,7 @@ export function serveConsole(ctx: Context, { host, port }: Address, page: string
   const inner = ctx.isolate('server')
   inner.plugin(ConsoleServer, { host, port })
   inner.inject(['server'], ({ server }) => {
-    // Without a listener, one frame that is malformed or too large would end the whole bot. The socket closes by itself.
+    // Without a listener, one frame that is malformed or too large would end the whole bot (upstream/10). The socket closes by itself.
     server._ws.prependListener('connection', (socket: WebSocket) => void socket.on('error', () => undefined))
     const isRight = (request: IncomingMessage): boolean => isMeantFor(request, host, port)
     server._http.prependListener('upgrade', (request: IncomingMessage, socket: Duplex) => {

@@ -75,7 +75,10 @@ function prepareEnvironment(environment: NodeJS.ProcessEnv): void {
   }
 }
 
-/** @throws StartError for a file .env that cannot be read: Koishi would go on as if there were none, and the simulator take all messages */
+/**
+ * @throws StartError for a file .env that cannot be read: Koishi would go on as if there were none (upstream/19), and the simulator take
+ *   all messages
+ */
 async function checkFile(path: string): Promise<void> {
   const content = await readFile(path).catch(codeOf)
   if (content === 'ENOENT') return

@@ -9,7 +9,7 @@ const reportInterval = 60_000
 
 /**
  * Turns away whoever introduces himself as a OneBot implementation and does not give the token, because adapter-onebot 6.9.4 takes
- * whoever dials. To be called before the server listens. The log has at most one line a minute about it.
+ * whoever dials (upstream/09). To be called before the server listens. The log has at most one line a minute about it.
  *
  * The token is taken as OneBot 11 has it, from `Authorization: Bearer <token>` or from `access_token` in the address.
  * Source: https://github.com/botuniverse/onebot-11/blob/master/communication/authorization.md

@@ -64,7 +64,7 @@ const doors = ['webhook', 'send', 'onebot', 'commands', chatDoor, pluginDoor, al
 
 /** Wires the parts together. */
 export function apply(ctx: Context, config: Config): void {
-  // The config page passes `${{ env.KEY }}` as it is written: @koishijs/loader 4.6.11 replaces it only at the start.
+  // The config page passes `${{ env.KEY }}` as it is written: @koishijs/loader 4.6.11 replaces it only at the start (upstream/16).
   const written = fieldsOf(ctx.get('loader')?.interpolate(config) ?? config)
   const { settings, origins, warnings } = resolveSettings(written, process.env)
   const language = settings.language || languageOf(ctx.i18n.fallback([]))
@@ -189,7 +189,7 @@ export function apply(ctx: Context, config: Config): void {
     await ended.finally(() => port.close())
   }
   ctx.on('exit', () => {
-    // A signal also ends the other process of `koishi start`. Koishi 4.18.11 then crashes, because it writes to the closed channel.
+    // A signal also ends the other process of `koishi start`. Koishi 4.18.11 then crashes (upstream/17).
     process.on('error', () => undefined)
     return shut()
   })

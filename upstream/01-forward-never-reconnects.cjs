@@ -9,16 +9,19 @@ const { WebSocketServer } = require('ws')
 async function main() {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 })
   await once(server, 'listening')
+  server.on('connection', socket => socket.on('message', data => {
+    socket.send(JSON.stringify({ status: 'ok', retcode: 0, data: { user_id: 1 }, echo: JSON.parse(data).echo }))
+  }))
   const app = new Context()
   app.plugin(HTTP)
   app.plugin(OneBot, {
     selfId: '1', protocol: 'ws', endpoint: `ws://127.0.0.1:${server.address().port}`, retryTimes: 6, retryInterval: 10, retryLazy: 10,
-    responseTimeout: 10, advanced: {},
+    responseTimeout: 60_000, advanced: {},
   })
   const dialled = once(server, 'connection')
   await app.start()
   const [socket] = await dialled
-  while (!app.bots[0].internal._request) await delay(5)
+  while (app.bots[0].status !== Universal.Status.ONLINE) await delay(5)
   const again = once(server, 'connection').then(() => true)
   socket.close()
   const hasDialled = await Promise.race([again, delay(1_000, false)])

@@ -11,17 +11,19 @@ async function main() {
   writeFileSync(join(cwd, 'package.json'), '{}')
   writeFileSync(join(cwd, 'koishi.json'), JSON.stringify({ plugins: { [join(cwd, 'plugin.cjs')]: {} } }))
   writeFileSync(join(cwd, 'plugin.cjs'), `exports.apply = ctx => {
-    ctx.setInterval(() => undefined, 1_000)
+    ctx.on('ready', () => setInterval(() => console.log(process.connected ? 'it runs' : 'it runs alone'), 50))
     ctx.on('exit', () => new Promise(resolve => setTimeout(() => resolve(console.log('all is saved')), 300)))
   }`)
   const worker = fork(join(dirname(require.resolve('koishi/package.json')), 'lib/worker'), { cwd, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
   let output = ''
   worker.stdout.on('data', data => output += data)
-  await once(worker, 'message')
+  const ended = Promise.all([once(worker, 'exit'), once(worker.stdout, 'end')])
+  while (!output.includes('it runs')) await once(worker.stdout, 'data')
   // The parent has no handler of the signal, so that it ends first.
   worker.disconnect()
+  while (!output.includes('alone')) await once(worker.stdout, 'data')
   worker.kill('SIGTERM')
-  const [[code]] = await Promise.all([once(worker, 'exit'), once(worker.stdout, 'end')])
+  const [[code]] = await ended
   if (output.includes('all is saved')) end(1, 'mended: the listeners of "exit" could finish')
   end(0, `reproduced: exit code ${code} before the listeners of "exit" finished (${/ERR_\w+/.exec(output)?.[0] ?? /Error.*/.exec(output)?.[0]})`)
 }

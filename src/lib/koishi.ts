@@ -7,7 +7,7 @@ interface Traced<T> {
 
 /**
  * The object behind Cordis' tracing proxies, which may be nested, or the object itself. A property read through a proxy costs microseconds,
- * and makes a send three times as slow.
+ * and makes a send three times as slow (upstream/18).
  */
 export function unwrap<T extends object>(value: T & Traced<T>): T {
   const { [original]: inner } = value

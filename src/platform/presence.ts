@@ -148,7 +148,7 @@ export function reportBots(ctx: Context, presence: Presence, logger: Log): void 
   ctx.on('dispose', presence.subscribe((bot, health, before) => {
     if (bot.hidden) return
     const isTurn = before && isOnline(before) !== isOnline(health)
-    // Koishi changes the status of a bot before it sets the error.
+    // Koishi changes the status of a bot before it sets the error (upstream/13).
     queueMicrotask(() => {
       const now = presence.health(bot)
       const text = describe(bot, now.state === health.state ? now : health)

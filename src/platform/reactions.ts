@@ -15,7 +15,7 @@ export interface Reaction extends Source {
 /** Koishi's events of reactions. The adapter of Discord has another word for the removed ones. */
 const kinds: ReadonlyMap<unknown, boolean> = new Map([['reaction-added', true], ['reaction-removed', false], ['reaction-deleted', false]])
 
-/** Hears of reactions until the context is disposed: from Koishi's events, and on OneBot from the wire, because the adapter drops them. */
+/** Hears of reactions until the context is disposed: from Koishi's events, and on OneBot from the wire (upstream/11). */
 export function listenForReactions(ctx: Context, tell: (reaction: Reaction) => void): void {
   ctx.on('internal/session', session => {
     const { type, emoji, message } = fieldsOf(Reflect.get(unwrap(session), 'event'))

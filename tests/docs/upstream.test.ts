@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
 /** How long a script may take, in milliseconds. They need about a second each; a slow machine needs more. */
@@ -12,7 +13,7 @@ function readTable(file: string): Map<string, string> {
   return new Map(Array.from(rows, ([, script = '', cells = '']) => [script, cells.split(' | ')[2] ?? '']))
 }
 
-/** Runs a script and returns its exit code and its last line that tells the result. */
+/** Runs a script and returns its exit code and the line that tells the result. */
 function run(script: string): Promise<{ code: unknown, result: string }> {
   return new Promise(resolve => {
     execFile(process.execPath, [`upstream/${script}`], { timeout }, (error, stdout, stderr) => {
@@ -29,6 +30,14 @@ describe('the faults of Koishi and its adapters', { concurrency: 3 }, () => {
   it('are in the tables of both languages', () => {
     assert.deepEqual([...table.keys()], scripts)
     assert.deepEqual([...readTable('upstream/README.zh-CN.md').keys()], scripts)
+  })
+
+  it('are named where they are worked around', () => {
+    const code = ['src', 'bot', 'tests/support']
+      .flatMap(folder => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)))
+      .filter(name => name.endsWith('.ts')).map(name => readFileSync(name, 'utf8')).join('\n')
+    const named = Array.from(code.matchAll(/upstream\/(\d\d)\b/g), ([, number]) => number)
+    assert.deepEqual([...new Set(named)].sort(), scripts.map(script => script.slice(0, 2)))
   })
 
   for (const script of scripts) {

@@ -1,5 +1,5 @@
-// The OneBot adapter never clears the timers of its calls. After an app has ended, they are useless: the process would not end before the
-// last one, and an unanswered call would fail in the middle of another test.
+// The OneBot adapter never clears the timers of its calls (upstream/07). After an app has ended, they are useless: the process would not
+// end before the last one, and an unanswered call would fail in the middle of another test.
 
 /** The response timeout of the adapter in tests, in milliseconds. No other timer has this length. */
 export const responseTimeout = 2_003

@@ -25,8 +25,9 @@ const known = new WeakSet<Bot>()
 
 /**
  * Keeps OneBot bots connected until the plugin is disposed. Adapter-onebot 6.9.4 does not dial again after the other side closed a forward
- * connection. A reverse connection that closes after its successor has opened takes away the successor's way to make calls. Bots over HTTP,
- * and forward bots that a person has stopped, are left alone. Koishi ignores a stop of a bot that is offline.
+ * connection (upstream/01) or a login failed (upstream/21). A reverse connection that closes after its successor has opened takes away the
+ * successor's way to make calls (upstream/04). Bots over HTTP, and forward bots that a person has stopped, are left alone. Koishi ignores a
+ * stop of a bot that is offline.
  *
  * @param heartbeat the time between two pings, in milliseconds
  */
@@ -35,7 +36,7 @@ export function keepConnected(ctx: Context, logger: Log, heartbeat = defaultHear
     const mode = connectionMode(bot)
     return mode && new Supervisor(bot, mode, logger, heartbeat)
   })
-  // A later bot is noticed by its first change of status: when Koishi announces the bot, its platform is not known yet.
+  // A later bot is noticed by its first change of status: when Koishi announces the bot, its platform is not known yet (upstream/12).
   ctx.on('ready', begin)
   ctx.on('http/websocket-init', (url, options) => {
     if ([...keepers.keys()].some(bot => dials(bot, url))) options.handshakeTimeout ??= dialTimeout
@@ -94,7 +95,8 @@ class Supervisor {
   }
 
   private onOnline(): void {
-    // A person stopped the bot during a dial, which the adapter does not cancel; or the login succeeded after its connection had closed.
+    // A person stopped the bot during a dial, which the adapter does not cancel (upstream/02), or the login succeeded after its connection
+    // had closed (upstream/20).
     const isStopped = stopped.has(this.bot)
     if (isStopped || this.hasLostRequest()) {
       this.soon(Universal.Status.ONLINE, () => isStopped ? this.bot.stop() : this.bot.offline())

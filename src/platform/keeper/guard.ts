@@ -15,9 +15,10 @@ const reportInterval = 60_000
  * Keeps frames away that would end the process, until the plugin is disposed:
  *
  * - Frames of OneBot bots that adapter-onebot 6.9.4 cannot read are dropped, from the first frame of each new connection. A connection that
- *   exists already is guarded from now on; one that is being made, once its bot is online.
+ *   exists already is guarded from now on; one that is being made, once its bot is online (upstream/06).
  * - @koishijs/plugin-server 3.2 (field `_ws`) has no listener for the errors of the WebSockets that it accepts, so a malformed frame of
- *   any client, on any path, would be an uncaught exception. The adapter throws such an exception at a OneBot without `X-Self-ID`.
+ *   any client, on any path, would be an uncaught exception (upstream/10). The adapter throws such an exception at a OneBot without
+ *   `X-Self-ID` (upstream/05).
  *
  * A wire goes on dropping frames until its connection closes, also when the plugin is disposed, because calls may be under way.
  *
@@ -50,6 +51,7 @@ export function guardConnections(ctx: Context, logger: Log, refused: (bot: Bot, 
     // The only option of a WebSocket that receives the socket before the first frame.
     options.finishRequest = (request, socket) => {
       Wire.of(socket, bot.sid)
+      // The error of the bot does not tell (upstream/03).
       request.once('response', ({ statusCode }) => {
         if (statusCode === 401 || statusCode === 403) refused(bot)
       })

@@ -14,8 +14,8 @@ export function isOneBot({ adapterName, platform }: Bot): boolean {
 
 /**
  * Makes a call and resolves with the whole answer, unread: the methods of `bot.internal` return only the data of an answer, or the code of
- * a failure. Over a WebSocket, the call bypasses the adapter, which forgets it after its `responseTimeout` and keeps its parameters until
- * then. Source: `accept`, which sets `bot.internal._request`.
+ * a failure (upstream/08). Over a WebSocket, the call bypasses the adapter, which forgets it after its `responseTimeout` and keeps its
+ * parameters until then (upstream/07). Source: `accept`, which sets `bot.internal._request`.
  *
  * @throws LostCall without a connection, or when it closes before the answer
  */

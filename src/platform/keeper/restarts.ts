@@ -28,7 +28,7 @@ export function attend<T extends Keeper>(
   const keepers = new Map<Bot, T>()
   const update = (traced: Bot): void => {
     const bot = unwrap(traced)
-    // While an adapter is reloaded, Koishi announces the last changes of the old bot in the name of the new one.
+    // While an adapter is reloaded, Koishi announces the last changes of the old bot in the name of the new one (upstream/14).
     if (!bots.some(each => unwrap(each) === bot)) return
     const keeper = keepers.get(bot) ?? make(bot)
     if (keeper) keepers.set(bot, keeper)
@@ -65,7 +65,7 @@ class Starter implements Keeper {
   private timer: NodeJS.Timeout | undefined
   /** The number of starts since the bot was online. */
   private tries = 0
-  /** Whether a start is in progress: a second one would make another connection. */
+  /** Whether a start is in progress: a second one would make another connection (upstream/02). */
   private isStarting = false
   private isDisposed = false
 
@@ -79,7 +79,7 @@ class Starter implements Keeper {
     if (!isStuck || hidden || this.isStarting || this.isDisposed) return
     const patience = Math.min((bot.isActive ? connectingPatience : offlinePatience) * 2 ** this.tries, longestPatience)
     this.timer = setTimeout(() => {
-      // An adapter that gives up sets an error, after the change of status; a stop by a person sets none.
+      // An adapter that gives up sets an error, after the change of status (upstream/13); a stop by a person sets none.
       if (bot.status === Universal.Status.OFFLINE && !bot.error) return
       // A failed start is repeated, like that of an adapter that gives up in silence.
       void this.restart(patience).catch(() => undefined).then(() => this.update())

@@ -60,7 +60,7 @@ export const telegram: PlatformSupport = {
   incoming,
 }
 
-/** Makes a failed login known as the error of the bot: the adapter handles no such failure, and the bot would stay "connecting". */
+/** Makes a failed login known as the error of the bot, which would stay "connecting" (upstream/15). */
 function reportLogins(bot: Bot): Keeper {
   const login: unknown = Reflect.get(bot, 'initialize')
   const undo = (): void => void Reflect.deleteProperty(bot, 'initialize')
