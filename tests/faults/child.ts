@@ -17,7 +17,7 @@ function shortenWaits(times: number): void {
   Reflect.set(globalThis, 'setTimeout', Object.assign(hasty, { __promisify__: wait.__promisify__ }))
 }
 
-async function start({ config, apiKey, platform, folder, haste }: ProcessOptions): Promise<void> {
+async function start({ config, apiKey, platform, folder, haste, mqtt }: ProcessOptions): Promise<void> {
   Logger.levels.base = Logger.SILENT
   if (haste !== undefined) shortenWaits(haste)
   const app = new Context()
@@ -33,6 +33,7 @@ async function start({ config, apiKey, platform, folder, haste }: ProcessOptions
   }
   const settings = Object.assign({ apiKey, uploadDir: join(folder, 'uploads'), dataDir: join(folder, 'data') }, config)
   let fork = app.plugin(relay, settings)
+  if (mqtt) app.plugin(await import('../../plugins/mqtt/src'), mqtt)
   process.on('message', (order: Order) => {
     fork.dispose()
     const load = (): void => {

@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import type { Config as MqttConfig } from '../../plugins/mqtt/src'
 import type { Config } from '../../src'
 import type { AdapterEntry } from '../support/adapter'
 import { bundle } from '../support/bundle'
@@ -20,6 +21,8 @@ export interface ProcessOptions {
   folder: string
   /** The factor by which waits of a minute and more are shortened. */
   haste?: number
+  /** The settings of the plugin that takes messages from an MQTT broker. */
+  mqtt?: MqttConfig
 }
 
 /** A command to the running process. */

@@ -12,7 +12,6 @@ const reconnectPeriod = 2_000
 const maximumPacketSize = 10 * 1024 * 1024
 /** How long the end waits for the broker's acknowledgements, in milliseconds. */
 const longestEnd = 2_000
-const sessionTakenOver = 142
 const reasons = new Map(Object.entries(ReasonCodes))
 
 /** Has MQTT.js go on without an acknowledgement. */
@@ -33,7 +32,7 @@ export class Broker {
   /** By subscription identifier: those of a setting that has gone still come from the session. */
   private readonly subscriptions = new Map<number, Subscription>()
   /** The deliveries whose outcomes are asked for. */
-  private readonly asked = new Map<string, Properties>()
+  private readonly asked = new Map<string, Properties[]>()
   /** The message under way. */
   private current: Promise<unknown> = Promise.resolve()
   /** The outcomes under way: one at a time, because MQTT.js does not keep to the broker's Receive Maximum. */
@@ -73,8 +72,7 @@ export class Broker {
       this.wasConnected = false
     })
     this.client.on('disconnect', ({ reasonCode: code = 0 }) => {
-      if (code === sessionTakenOver) log.warn('same-client', { broker: this.name, client: clientId })
-      else log.warn('ended', { broker: this.name, reason: reasons.get(String(code)) ?? String(code) })
+      log.warn('ended', { broker: this.name, reason: reasons.get(String(code)) ?? String(code) })
     })
     this.client.on('error', error => {
       if (error === left || this.trouble === describe(error)) return
@@ -95,8 +93,9 @@ export class Broker {
 
   /** Publishes the outcome of a delivery that has ended, if its message asked for it. */
   ended(delivery: RelayDelivery): void {
-    const properties = this.asked.get(delivery.id)
-    if (properties && this.asked.delete(delivery.id)) this.answer(properties, outcomeOf(delivery))
+    const asked = this.asked.get(delivery.id) ?? []
+    this.asked.delete(delivery.id)
+    for (const properties of asked) this.answer(properties, outcomeOf(delivery))
   }
 
   private async begin(): Promise<void> {
@@ -162,7 +161,7 @@ export class Broker {
   private accept(topic: string, properties: Properties, delivery: RelayDelivery): void {
     if (delivery.refusal) this.log.warn('refused', { topic, reason: delivery.reason ?? delivery.refusal })
     if (properties.responseTopic === undefined) return
-    this.asked.set(delivery.id, properties)
+    this.asked.set(delivery.id, [...this.asked.get(delivery.id) ?? [], properties])
     if (hasEnded(delivery)) this.ended(delivery)
     // It may have ended before it was asked for.
     else this.relay.get(delivery.id).then(now => hasEnded(now) && this.ended(now)).catch(() => undefined)

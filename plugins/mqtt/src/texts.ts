@@ -9,10 +9,6 @@ const table = {
   'lost': ['no connection to {broker}; trying again', '与 {broker} 的连接已断开，正在重连'],
   'failed': ['{broker}: {reason}', '{broker}：{reason}'],
   'ended': ['{broker} ended the connection: {reason}', '{broker} 断开了连接：{reason}'],
-  'same-client': [
-    '{broker} ended the connection, because another client has the client ID {client}: give each relay its own',
-    '{broker} 断开了连接，因为另一个客户端使用了相同的客户端 ID {client}：每个机器人请使用各自的 ID',
-  ],
   'not-subscribed': ['cannot subscribe to {topic}: {reason}', '无法订阅 {topic}：{reason}'],
   'twice': ['{topic} is in the list of subscriptions twice: only the first counts', '订阅列表中有两个 {topic}：只有第一个有效'],
   'refused': ['a message of {topic} was refused: {reason}', '{topic} 的一条消息被拒绝：{reason}'],

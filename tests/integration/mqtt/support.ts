@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import * as plugin from '../../../plugins/mqtt/src'
+import type { Subscription } from '../../../plugins/mqtt/src/config'
 import { temporaryFolder } from '../../support/folder'
 import { end, freePort } from '../../support/process'
 import { DebianPrograms } from '../../support/programs'
@@ -89,17 +90,21 @@ export interface Answer {
   correlation: string | undefined
 }
 
+type Settings = Omit<Partial<plugin.Config>, 'subscriptions'> & { subscriptions: (Partial<Subscription> & { topic: string })[] }
+
 /** Loads the plugin, and waits until the broker knows its subscriptions. */
 export async function load(
-  t: TestContext, { app, logs }: { app: Context, logs: readonly string[] }, { url }: Broker, config: Partial<plugin.Config>,
+  t: TestContext, { app, logs }: { app: Context, logs: readonly string[] }, { url }: Broker, config: Settings,
 ): Promise<{ dispose: () => void }> {
   const before = logs.length
-  const fork = app.plugin(plugin, plugin.Config({ url, clientId: 'relay-1', retryDelay: 0.3, ...config } as plugin.Config))
+  const fork = app.plugin(plugin, settings({ url, ...config }))
   t.after(() => fork.dispose())
-  await connected(logs, before)
+  await until('it is connected', () => logs.slice(before).some(line => line.includes('subscribed to')), 30_000)
   return fork
 }
 
-export async function connected(logs: readonly string[], before = 0): Promise<void> {
-  await until('it is connected', () => logs.slice(before).some(line => /subscribed to|订阅了/.test(line)))
+/** Complete settings. */
+export function settings(config: Settings): plugin.Config {
+  const subscriptions = config.subscriptions.map(subscription => ({ key: 'idempotency-key', ...subscription }))
+  return { url: '', clientId: 'relay-1', sessionExpiry: 600, receiveMaximum: 100, retryDelay: 0.3, ...config, subscriptions }
 }
