@@ -1,5 +1,5 @@
-// Builds the published plugin and the command line into lib/, its page in Koishi's console into dist/, and what only this repository
-// runs (bot, simulator) into folders of dist/.
+// Builds the published plugin and the command line into lib/, the plugins beside it into their own lib/, its page in Koishi's console into
+// dist/, and what only this repository runs (bot, simulator) into folders of dist/.
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { build } from 'esbuild'
 import { load } from 'js-yaml'
@@ -35,12 +35,14 @@ const common = {
 }
 
 await rm('lib', { recursive: true, force: true })
+await rm('plugins/mqtt/lib', { recursive: true, force: true })
 // This removes what was in dist/ before.
 await buildPage()
 await Promise.all([
   // Without a source map: it would be more than twice the size of the bundle, nothing reads it unless Node.js is started with
   // --enable-source-maps, and the bundle keeps the names of the sources, so that a stack trace can be read without it.
   build({ ...common, entryPoints: ['src/index.ts'], outfile: 'lib/index.js' }),
+  build({ ...common, entryPoints: ['plugins/mqtt/src/index.ts'], outfile: 'plugins/mqtt/lib/index.js' }),
   build({ ...common, entryPoints: ['cli/relay.ts'], outfile: 'lib/relay.js', plugins: [yaml, beside], banner: { js: '#!/usr/bin/env node' } }),
   // With the adapter and all of the simulator, so that who tries the package needs nothing but Koishi.
   build({

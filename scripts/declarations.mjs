@@ -1,4 +1,5 @@
-// Writes the type declarations of the published plugin into lib/: that of src/index.ts and those that it refers to.
+// Writes the type declarations of a published plugin into its lib/: that of its src/index.ts and those that it refers to. The folder of the
+// plugin is the argument; by default it is the relay.
 // The other files of src/ are inside the bundle, where nobody can import them, so that their declarations would be of no use.
 // Types are not checked here, which would take several times as long: `npm run typecheck` does it.
 import { existsSync } from 'node:fs'
@@ -6,13 +7,14 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import ts from 'typescript'
 
-const { fileNames, options } = ts.getParsedCommandLineOfConfigFile('tsconfig.build.json', {}, {
+const folder = process.argv[2] ?? '.'
+const { fileNames, options } = ts.getParsedCommandLineOfConfigFile(join(folder, 'tsconfig.build.json'), {}, {
   ...ts.sys,
   onUnRecoverableConfigFileDiagnostic: diagnostic => fail([diagnostic]),
 })
 const program = ts.createProgram(fileNames, options)
 
-const waiting = [resolve('src/index.ts')]
+const waiting = [resolve(folder, 'src/index.ts')]
 // The array grows while it is walked through.
 for (const source of waiting) {
   const { file, text } = declarationOf(source)

@@ -14,12 +14,12 @@ const table = {
   'refused': ['a message of {topic} was refused: {reason}', '{topic} 的一条消息被拒绝：{reason}'],
   'left': [
     'a message of {topic} stays at the broker, and is fetched again in {seconds} s: {reason}',
-    '{topic} 的一条消息留在 broker 上，{seconds} 秒后再取：{reason}',
+    '{topic} 的一条消息留在服务器上，{seconds} 秒后再取：{reason}',
   ],
   'unanswered': ['an outcome could not be published to {topic}: {reason}', '无法把结果发布到 {topic}：{reason}'],
   'no-subscription': [
     'this subscription is not in the settings; the broker keeps it until the session of this client ID ends',
-    '设置中没有这项订阅；在这个客户端 ID 的会话结束之前，broker 会一直保留它',
+    '设置中没有这项订阅；在这个客户端 ID 的会话结束之前，服务器会一直保留它',
   ],
   'not-text': ['the payload is not UTF-8', '内容不是 UTF-8 文本'],
   'not-json': ['the payload begins like JSON, but is none: {reason}', '内容以 JSON 开头，但不是合法的 JSON：{reason}'],
