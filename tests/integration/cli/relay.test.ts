@@ -218,7 +218,7 @@ describe('the command line', { timeout: 180_000 }, () => {
     for (const [args, told] of [
       [['snd', 'ops', 'hello'], /^relay: there is no command "snd": did you mean relay send\? Otherwise see relay --help\n$/],
       [['sned', 'ops', '--urgent'], /did you mean relay send\?/], [['Status', 'x', 'y'], /did you mean relay status\?/], [['tial'], /did you mean relay tail\?/],
-      [['ops', 'hello'], /^relay: there is no command "ops": the commands are send, status, tail, backup, incidents, take, silence, resolve, release, run, see/],
+      [['ops', 'hello'], /^relay: there is no command "ops": the commands are send, status, tail, backup, incidents, take, silence, resolve, release, run, demo, see/],
     ] as const) {
       const { code, stdout, stderr } = await cli(args)
       assert.deepEqual([code, stdout], [64, ''])
