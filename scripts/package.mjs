@@ -48,6 +48,13 @@ try {
   run(join(tools, 'publint'), ['run', tarball, '--strict'], folder)
   run(join(tools, 'attw'), [tarball, '--no-definitely-typed'], folder)
 
+  const [mqtt] = run('npm', ['pack', '--silent', '--pack-destination', folder], join(repository, 'plugins/mqtt')).trim().split('\n').slice(-1)
+  deepEqual(run('tar', ['-tzf', mqtt], folder).trim().split('\n').sort(), [
+    'LICENSE', 'README.md', 'lib/config.d.ts', 'lib/index.d.ts', 'lib/index.js', 'package.json',
+  ].map(file => `package/${file}`))
+  run(join(tools, 'publint'), ['run', join(folder, mqtt), '--strict'], folder)
+  run(join(tools, 'attw'), [join(folder, mqtt), '--no-definitely-typed'], folder)
+
   const installed = join(folder, 'node_modules', manifest.name)
   await mkdir(installed, { recursive: true })
   run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed], folder)

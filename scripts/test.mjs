@@ -28,7 +28,7 @@ const folders = [
 /** Those that take long, change the clock of their process, or look at what it has loaded. They begin before the others. */
 const alone = [
   'integration/alerts/alerts', 'integration/bot/bot', 'integration/cli/relay', 'integration/deliveries/deferred',
-  'integration/deliveries/deliveries', 'integration/hooks/start', 'platforms/kill',
+  'integration/deliveries/deliveries', 'integration/hooks/start', 'integration/mqtt/share', 'platforms/kill',
 ].map(name => `tests/${name}.test.ts`)
 /** The folder whose files share a process with this one: the innermost of these. */
 const folderOf = file => alone.includes(file)
