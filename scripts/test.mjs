@@ -18,7 +18,9 @@ const concurrency = availableParallelism() + 1
 const share = 32
 /** In this order: those that take longest begin first, so that none runs alone at the end. */
 const folders = [
-  'integration', 'docs',
+  'integration', 'docs', 'integration/texts',
+  // These start the command hundreds of times.
+  'integration/cli',
   // The tests of the tabs share a page.
   'integration/console',
   'integration/http', 'platforms', 'unit', 'integration/deliveries', 'integration/onebot', 'simulator',
