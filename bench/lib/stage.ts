@@ -8,7 +8,7 @@ import { Child } from './child'
 const repository = resolve(__dirname, '../..')
 
 /** The files that a build and `npm start` need. */
-export const sources = ['package.json', 'koishi.yml', 'tsconfig.json', 'scripts', 'cli', 'src', 'bot', 'simulator']
+export const sources = ['package.json', 'koishi.yml', 'tsconfig.json', 'scripts', 'cli', 'src', 'bot', 'simulator', 'plugins']
 
 /**
  * A copy of the repository, built as for users, so that later changes in the repository do not affect the figures. The benchmark writes

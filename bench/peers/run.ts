@@ -1,0 +1,153 @@
+// Measures the relay beside other tools: `npm run bench:peers [-- --quick]`. It needs the Debian packages apprise and
+// prometheus-alertmanager, and goes to 127.0.0.1 only.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { endAll } from '../lib/child'
+import { describeMachine } from '../lib/machine'
+import { Stage } from '../lib/stage'
+import { quantile } from '../lib/statistics'
+import { findPeers, type Peer, type Running } from './peers'
+import { killAll } from './processes'
+import { Sink } from './sink'
+
+const isQuick = process.argv.includes('--quick')
+/** In milliseconds. */
+const time = isQuick ? { warmUp: 300, window: 1_000, traffic: 500 } : { warmUp: 2_000, window: 6_000, traffic: 2_000 }
+/** How many messages are under way at a time. */
+const connections = 10
+/** How long the platform takes to answer while the kill is measured, in milliseconds: a real one takes about that. */
+const platformTime = 50
+/** How long a message may take to arrive, in milliseconds. */
+const patience = 30_000
+/** How long nothing may arrive after a restart until nothing is expected any more, in milliseconds. */
+const quiet = 4_000
+
+let lastId = 0
+
+/** In milliseconds and MiB. */
+interface Figures {
+  start: number
+  rate: number
+  median: number
+  p99: number
+  memory: number
+}
+
+/** What became of messages around a kill. */
+interface Kill {
+  answered: number
+  lost: number
+  doubled: number
+}
+
+/** @returns the time from the call to the arrival, in milliseconds */
+async function deliver(running: Running, sink: Sink, lane: number): Promise<number> {
+  const id = ++lastId
+  const arrival = sink.arrival(id)
+  const called = performance.now()
+  if (!await running.send(id, lane)) throw new Error('a message was refused')
+  const arrived = await Promise.race([arrival, sleep(patience, undefined, { ref: false })])
+  if (arrived === undefined) throw new Error('a message did not arrive')
+  return arrived - called
+}
+
+/** Starts a peer, and sends as fast as messages arrive: each connection sends its next one when its last one has arrived. */
+async function measure(peer: Peer, sink: Sink, folder: string): Promise<Figures> {
+  const started = performance.now()
+  const running = await peer.start(sink, folder)
+  await deliver(running, sink, 0)
+  const start = performance.now() - started
+  const from = performance.now() + time.warmUp
+  const until = from + time.window
+  const times: number[] = []
+  let last = from
+  await Promise.all(Array.from({ length: peer.lanes ?? connections }, async (_, lane) => {
+    while (performance.now() < until) {
+      const latency = await deliver(running, sink, lane)
+      last = performance.now()
+      if (last >= from) times.push(latency)
+    }
+  }))
+  const memory = await running.memory()
+  await running.kill()
+  return { start, rate: times.length / (last - from) * 1000, median: quantile(times, 0.5), p99: quantile(times, 0.99), memory }
+}
+
+/** Kills a peer under traffic, starts it again, and waits for what still arrives. */
+async function measureKill(peer: Peer, sink: Sink, folder: string): Promise<Kill> {
+  let running = await peer.start(sink, folder)
+  if (!peer.isOnlyKilled) await deliver(running, sink, 0)
+  sink.delay = platformTime
+  const first = lastId
+  const answered: number[] = []
+  let isKilled = false
+  const senders = Array.from({ length: peer.lanes ?? connections }, async (_, lane) => {
+    while (!isKilled) {
+      const id = ++lastId
+      if (await running.send(id, lane)) answered.push(id)
+    }
+  })
+  await sleep(time.traffic)
+  isKilled = true
+  await running.kill()
+  await Promise.all(senders)
+  sink.delay = 0
+  running = await peer.start(sink, folder)
+  const missing = (): number => answered.filter(id => sink.count(id) === 0).length
+  for (let before = missing(), since = performance.now(); before > 0 && performance.now() - since < (peer.quiet ?? quiet);) {
+    await sleep(100)
+    const now = missing()
+    if (now < before) since = performance.now()
+    before = now
+  }
+  await running.kill()
+  const all = Array.from({ length: lastId - first }, (_, index) => first + 1 + index)
+  return { answered: answered.length, lost: missing(), doubled: all.filter(id => sink.count(id) > 1).length }
+}
+
+function render({ name, version }: Peer, figures: Figures | undefined, { answered, lost, doubled }: Kill): string {
+  const show = (value: number): string => value.toLocaleString('en-US', { maximumSignificantDigits: 3 })
+  const cells = figures
+    ? [`${show(figures.rate)} /s`, `${show(figures.median)} ms`, `${show(figures.p99)} ms`, `${show(figures.memory)} MB`, `${show(figures.start / 1000)} s`]
+    : ['–', '–', '–', '–', '–']
+  const kill = `${lost} of ${answered.toLocaleString('en-US')}${doubled > 0 ? `, ${doubled} twice` : ''}`
+  return `| ${[`${name} ${version}`.trim(), ...cells, kill].join(' | ')} |`
+}
+
+async function run(): Promise<void> {
+  const stage = await Stage.create([])
+  const sink = await Sink.start()
+  const endEverything = async (): Promise<void> => {
+    await killAll()
+    await endAll()
+    await stage.remove()
+  }
+  const interrupt = (): void => {
+    void endEverything().finally(() => process.exit(130))
+  }
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+  try {
+    process.stdout.write(`${await describeMachine()}\n\n`)
+    process.stdout.write('| peer | messages | p50 | p99 | memory | start | answered, then lost in a SIGKILL |\n| --- | --- | --- | --- | --- | --- | --- |\n')
+    for (const peer of findPeers(stage)) {
+      try {
+        const figures = peer.isOnlyKilled ? undefined : await measure(peer, sink, await stage.newFolder())
+        process.stdout.write(`${render(peer, figures, await measureKill(peer, sink, await stage.newFolder()))}\n`)
+      } catch (error) {
+        process.exitCode = 1
+        process.stderr.write(`${peer.name} went wrong: ${error instanceof Error ? error.stack ?? error.message : String(error)}\n`)
+      } finally {
+        sink.delay = 0
+        await killAll()
+        await endAll()
+      }
+    }
+  } finally {
+    await endEverything()
+    await sink.close()
+  }
+}
+
+run().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.stack ?? error.message : String(error)}\n`)
+  process.exitCode = 1
+})
