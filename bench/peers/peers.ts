@@ -28,9 +28,8 @@ export interface Running {
 
 /** Another program that passes messages on. */
 export interface Peer {
+  /** With its version, unless the description of the machine has that. */
   name: string
-  /** Empty for those whose versions the description of the machine has. */
-  version: string
   /** Starts it, or starts it again in the same folder. */
   start(sink: Sink, folder: string): Promise<Running>
   /** Messages that it takes at a time, if that is not the number of connections. */
@@ -158,14 +157,14 @@ export function findPeers(stage: Stage): Peer[] {
   const alerts = versionOf('prometheus-alertmanager', ['--version'])
   const apprise = versionOf('apprise', ['--version'])
   return [
-    { name: 'relay, `/webhook`', version: '', start: koishi(stage, 'relay', '/webhook', key) },
-    { name: 'relay, accepted for later', version: '', start: koishi(stage, 'relay', '/webhook', { ...key, prefer: 'respond-async' }), quiet: 60_000 },
-    { name: 'bare Koishi route', version: '', start: koishi(stage, 'bare', '/send') },
+    { name: 'relay, `/webhook`', start: koishi(stage, 'relay', '/webhook', key) },
+    { name: 'relay, accepted for later', start: koishi(stage, 'relay', '/webhook', { ...key, prefer: 'respond-async' }), quiet: 60_000 },
+    { name: 'bare Koishi route', start: koishi(stage, 'bare', '/send') },
     // Its documents recommend groups, which wait. Without them each message leaves alone and at once, as with the others.
-    { name: 'Alertmanager, no groups', version: alerts, start: alertmanager({ group_by: ['...'], group_wait: '0s' }) },
-    { name: 'Alertmanager, groups', version: alerts, start: alertmanager({ group_by: ['alertname'], group_wait: '30s' }), quiet: 35_000, isOnlyKilled: true },
-    { name: 'Python script', version: versionOf(python, ['--version']), start: naive },
-    { name: 'Apprise, library in a loop', version: apprise, start: appriseLoop, lanes: 1 },
-    { name: 'Apprise, command', version: apprise, start: appriseCommand, lanes: 1 },
+    { name: `Alertmanager ${alerts}, no groups`, start: alertmanager({ group_by: ['...'], group_wait: '0s' }) },
+    { name: `Alertmanager ${alerts}, groups`, start: alertmanager({ group_by: ['alertname'], group_wait: '30s' }), quiet: 35_000, isOnlyKilled: true },
+    { name: `Python ${versionOf(python, ['--version'])}, a script`, start: naive },
+    { name: `Apprise ${apprise}, library in a loop`, start: appriseLoop, lanes: 1 },
+    { name: `Apprise ${apprise}, command`, start: appriseCommand, lanes: 1 },
   ]
 }

@@ -104,13 +104,13 @@ async function measureKill(peer: Peer, sink: Sink, folder: string): Promise<Kill
   return { answered: answered.length, lost: missing(), doubled: all.filter(id => sink.count(id) > 1).length }
 }
 
-function render({ name, version }: Peer, figures: Figures | undefined, { answered, lost, doubled }: Kill): string {
+function render({ name }: Peer, figures: Figures | undefined, { answered, lost, doubled }: Kill): string {
   const show = (value: number): string => value.toLocaleString('en-US', { maximumSignificantDigits: 3 })
   const cells = figures
     ? [`${show(figures.rate)} /s`, `${show(figures.median)} ms`, `${show(figures.p99)} ms`, `${show(figures.memory)} MB`, `${show(figures.start / 1000)} s`]
     : ['–', '–', '–', '–', '–']
   const kill = `${lost} of ${answered.toLocaleString('en-US')}${doubled > 0 ? `, ${doubled} twice` : ''}`
-  return `| ${[`${name} ${version}`.trim(), ...cells, kill].join(' | ')} |`
+  return `| ${[name, ...cells, kill].join(' | ')} |`
 }
 
 async function run(): Promise<void> {
