@@ -8,6 +8,7 @@ import { WebSocket } from 'ws'
 import { Simulator } from '../../../simulator'
 import { freePort } from '../../support/process'
 import { read, type Reply } from '../../support/relay'
+import { until } from '../../support/until'
 import { Checkout, isTaken, type StartedBot } from './support'
 
 let checkout: Checkout
@@ -58,6 +59,15 @@ test('without ONEBOT_ENDPOINT the simulator is the platform, which the log says 
   const second = await checkout.start({ SIMULATOR_PORT: String(port) })
   await second.line(new RegExp(`port ${port} is taken: the simulator takes \\d+; set SIMULATOR_PORT to choose`))
   await second.ready()
+})
+
+test('commands of the chat console work in a group of the simulator without a prefix', async () => {
+  const bot = await checkout.start({ SIMULATOR_PORT: String(await freePort()), CHAT_COMMANDS: 'true', CHAT_OPERATORS: 'onebot:10001' })
+  await bot.ready()
+  const [page = ''] = await bot.line(/http:\/\/127\.0\.0\.1:\d+\/simulator\//)
+  const body = JSON.stringify({ type: 'group', chat: '123456', user: '10001', text: 'relay.targets' })
+  await fetch(new URL('api/say', page), { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+  await until('it answers', async () => (await (await fetch(new URL('api/state', page))).text()).includes('onebot:group:123456'))
 })
 
 test('a folder that the relay cannot use is told in one line, and the bot goes on: that of uploads', async () => {
