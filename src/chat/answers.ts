@@ -142,7 +142,9 @@ function tell(delivery: Delivery, request: Request, parts: Views): string {
   const past = route?.past.map(({ target, reason }) => say('why.past', { target, reason })) ?? []
   if (isUnfinished(state)) {
     const reason = wait?.reason ?? say(state === 'sending' ? 'waits.sending' : 'waits.turn')
-    return [head, ...past, say('why.waits', { reason, until: untilIn(request, wait?.until ?? null) })].join('\n')
+    // A pause ends by itself, but what fails stays as it is.
+    const isStuck = wait?.until === null || wait?.cause === 'paused'
+    return [head, ...past, say(isStuck ? 'why.held' : 'why.waits', { reason, until: untilIn(request, wait?.until ?? null) })].join('\n')
   }
   const result = resultOf({ results })
   const reason = result?.success === false ? result.error.said : ''

@@ -35,7 +35,7 @@ const causes: readonly Cause[] = [
   },
   {
     name: 'muted, and waiting', before: stay('muted'), act: sendLater(),
-    zh: /等待中｜hi\n还没有送达：机器人在该群被禁言。无需处理/, en: /waiting \| hi\nIt has not arrived yet: the bot is muted in this group. Nothing to do/,
+    zh: /等待中｜hi\n还没有送达：机器人在该群被禁言。排除原因后会自动发出/, en: /waiting \| hi\nIt has not arrived yet: the bot is muted in this group. Fix the cause/,
   },
   {
     name: 'not a member', before: stay('not-member'), act: send,
@@ -75,8 +75,8 @@ const causes: readonly Cause[] = [
       await send(desk)
       await sendLater()(desk)
     },
-    zh: /还没有送达：.*机器人已不在该群.*，到 \d\d:\d\d（还有 .+）。无需处理/,
-    en: /It has not arrived yet: the bot is not in this group any more.*, until \d\d:\d\d \(.+ from now\)/,
+    zh: /还没有送达：.*机器人已不在该群.*，到 \d\d:\d\d（还有 .+）。排除原因后会自动发出$/,
+    en: /It has not arrived yet: the bot is not in this group any more.*, until .+ from now\)\. Fix the cause, and it leaves by itself$/,
   },
   {
     name: 'quiet hours', act: sendLater({ to: 'night' }),
