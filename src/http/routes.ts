@@ -73,7 +73,7 @@ export type Answer = Success | PlainAnswer | 'sent'
 
 /** One method of one path of the plugin. */
 export interface Route {
-  /** In the syntax of Koishi's router, with parameters as `:name`. Logs and metrics name the route by it. */
+  /** In the syntax of Koishi's router, with parameters as `:name`. Logs and metrics name the route by it, logs with the source. */
   path: string
   /** What the router matches instead of the path. All routes of a path share it. */
   pattern?: string
@@ -365,10 +365,12 @@ function logRequest({ logger, refusals }: RouteOptions, exchange: Exchange, entr
 
 /** @param origin the source of a refused request; otherwise empty */
 function describe(exchange: Exchange, { path, error, log = 'ok', duration }: Entry, origin: string, language: Language): string {
-  const { id, caller, target, ignored, request, response } = exchange
+  const { id, caller, params, target, ignored, request, response } = exchange
   const result = error ? `${error.status} ${error.code}: ${error.logText.in(language)}` : `${response.statusCode} ${typeof log === 'string' ? log : log.in(language)}`
   const omission = ignored?.length ? ` (ignored: ${ignored.map(name => JSON.stringify(name)).join(', ')})` : ''
   const key = caller.name === null ? '' : `key ${JSON.stringify(caller.name)}`
+  // The name of a source, but no other parameter, which may hold a key.
+  const where = params.source && /^[\w.-]{1,64}$/.test(params.source) ? path.replace(':source', params.source) : path
   const about = [target, key, origin].filter(Boolean).join(' ') || '-'
-  return `${id} ${request.method ?? '-'} ${path} ${about} ${result}${omission} ${duration.toFixed(1)} ms`
+  return `${id} ${request.method ?? '-'} ${where} ${about} ${result}${omission} ${duration.toFixed(1)} ms`
 }

@@ -125,7 +125,11 @@ export class Sender {
       throw ofDelivery(fate.with({ outcome: fate.outcome ?? 'unsent' }), id, headers)
     }
     if (order.tellsState) return { data: fate, headers, log: state }
-    if (isUnfinished(state)) return { status: 202, data: fate, headers: { ...headers, Location: this.locationOf(delivery) }, log: state }
+    if (isUnfinished(state)) {
+      const wait = this.relay.waitOf(delivery)
+      const log = wait ? say('waits-log', { state, reason: wait.reason }) : state
+      return { status: 202, data: fate, headers: { ...headers, Location: this.locationOf(delivery) }, log }
+    }
     const [outcome = 'unsent', ...others] = new Set(results.map(outcomeOf))
     const told = { headers, ...others.length === 0 && { outcome } }
     return mode === 'single' ? { data: fate, ...told, log: state } : { ...toBatchAnswer(order, results, fate), ...told }

@@ -85,6 +85,7 @@ export const hooks = {
   'no-content': ['there is neither content nor an embed or a component with text', '没有 content，也没有含文本的 embed 或组件'],
 
   'skipped': ['skipped: {why}', '已跳过：{why}'],
+  'waits-log': ['{state}: {reason}', '{state}：{reason}'],
   'skip-kind': ['{kind} events produce no message', '{kind} 事件不发送消息'],
   'skip-action': ['its action "{value}" produces no message', 'action 为“{value}”的事件不发送消息'],
   'skip-state': ['its state "{value}" produces no message', '状态为“{value}”的事件不发送消息'],

@@ -53,7 +53,7 @@ describe('what the page asks for', () => {
     const lines = (): string[] => relay.logs.slice(start).flatMap(line => / (\w+) \S+ GET (\S+) .*key "console" (\d+)/.exec(line)?.slice(1).join(' ') ?? [])
     await until('all have their lines', () => lines().length === 5)
     assert.deepEqual(lines(), [
-      'debug /deliveries 200', 'debug /deliveries/counts 200', 'debug /queues 200', 'info /deliveries 400', 'info /hooks/:source/:targets 200',
+      'debug /deliveries 200', 'debug /deliveries/counts 200', 'debug /queues 200', 'info /deliveries 400', 'info /hooks/message/:targets 200',
     ])
     const others = relay.logs.length
     await relay.request('/relay/deliveries')

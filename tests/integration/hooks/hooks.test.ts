@@ -262,6 +262,7 @@ describe('a hook', () => {
     for (const query of ['', '?lang=en-US', '?lang=zh-CN']) await post(relay, `uptime-kuma/ops${query}`, down)
     assert.deepEqual(texts(relay), ['❌ 故障：web\ntimeout', '❌ Down: web\ntimeout', '❌ 故障：web\ntimeout'])
     assert.equal((await post(relay, 'message/ops?lang=fr', { text: 'a' })).status, 400)
+    assert.equal((await post(relay, 'message/ops?lang=zh', { text: 'a' })).status, 200)
   })
 
   test('is read in the markup that its address names, which is no part of the payload', async () => {
@@ -308,7 +309,7 @@ describe('who makes a hook', () => {
   for (const [place, query, headers] of places) {
     test(`is told by ${place}`, async () => {
       assert.equal((await post(relay, `message/ops${query}`, '{"text":"a"}', { key: '', headers })).status, 200)
-      assert.match(logged(), /POST \/hooks\/:source\/:targets group:123456 key "hook" 200/)
+      assert.match(logged(), /POST \/hooks\/message\/:targets group:123456 key "hook" 200/)
       assert(!logged().includes('the-key-of-the-hook') && !texts(relay).join().includes('the-key-of-the-hook'))
     })
   }
