@@ -71,8 +71,9 @@ export function nameAnywhere(address: string): string {
 export function nameOf(target: string, bot: string): string {
   const platform = bot.slice(0, bot.indexOf(':'))
   const isIt = (address: string): boolean => address === target || address === `${platform}:${target}`
-  const named = targets.value?.find(({ to }) => to.length === 1 && to.some(isIt))
-  return names.value.get(`${bot} ${target}`) || (named?.name ?? nameOfWay(`${platform}:${target}`))
+  // Of several names for one chat, the message may have been sent to any, or to none.
+  const [named, another] = (targets.value ?? []).filter(({ to }) => to.length === 1 && to.some(isIt))
+  return names.value.get(`${bot} ${target}`) || (named && !another ? named.name : nameOfWay(`${platform}:${target}`))
 }
 
 /** The groups and people known to the bots, each once. */

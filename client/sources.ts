@@ -180,9 +180,9 @@ curl -T report.pdf ${bearer} "$RELAY_URL/"` }),
   },
   robot('slack', 'Slack'),
   robot('discord', 'Discord'),
-  robot('dingtalk', '钉钉 DingTalk', {}, 'access_token'),
-  robot('wecom', '企业微信 WeCom'),
-  robot('feishu', '飞书 Feishu, Lark'),
+  robot('dingtalk', 'DingTalk', {}, 'access_token'),
+  robot('wecom', 'WeCom'),
+  robot('feishu', 'Feishu, Lark'),
   {
     name: 'apprise', label: 'Apprise', group: 'other', guide: 'apprise', scope: 'hooks',
     setup: parts => {

@@ -380,8 +380,8 @@ function viewRow(
           {why && <span class={['relay-line', retryable.has(state) ? 'relay-problem' : 'relay-hint']}>{why}</span>}
         </span>
       </td>
-      <td class="relay-wide" title={door}>{source}</td>
-      <td class="relay-wide" title={caller}>{caller}</td>
+      <td class="relay-wide door" title={door}>{source}</td>
+      <td class="relay-wide key" title={caller}>{caller}</td>
       <td class="relay-wide">{ago(createdAt)}</td>
     </tr>
   )

@@ -266,7 +266,7 @@ function viewChart(bars: Bar[], isMonth: boolean): VNode {
     <div>
       <TrafficChart bars={bars} label={t[isMonth ? 'month' : 'day']} onOpen={open} />
       <p class="relay-legend">
-        {(['sent', 'failed', 'unanswered'] as const).map(kind => <span class={['relay-state', kind]}>{`${writeNumber(sum[kind])} ${t[kind]}`}</span>)}
+        {(['sent', 'failed', 'unanswered'] as const).map(kind => <span class={['relay-state', kind]}>{`${t[kind]} ${writeNumber(sum[kind])}`}</span>)}
       </p>
     </div>
   )

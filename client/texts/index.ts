@@ -15,7 +15,9 @@ export function writeAgo(moment: string): string {
   // The clock of the bot may be ahead.
   if (seconds > -45) return texts.value.common.justNow
   const [unit, length] = seconds > -3000 ? ['minute', 60] as const : seconds > -79_200 ? ['hour', 3600] as const : ['day', 86_400] as const
-  return new Intl.RelativeTimeFormat(locale.value, { style: 'short' }).format(Math.round(seconds / length), unit)
+  const ago = new Intl.RelativeTimeFormat(locale.value, { style: 'short' }).format(Math.round(seconds / length), unit)
+  // A blank between digits and Chinese, as in all other texts.
+  return ago.replace(/(?<=\d)(?=\p{Script=Han})/u, ' ')
 }
 
 /** A duration in its two largest units. */

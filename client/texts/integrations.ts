@@ -6,7 +6,7 @@ export const english = {
   integrations: {
     all: '← All integrations', choose: 'What should send messages?',
     groups: { code: 'Code hosting', monitoring: 'Monitoring', scripts: 'Scripts', ci: 'CI jobs', robots: 'Chat webhook formats', other: 'Anything else' },
-    labels: { shell: 'Shell script', message: 'Any program with a webhook' },
+    labels: { shell: 'Shell script', message: 'Any program with a webhook', dingtalk: 'DingTalk', wecom: 'WeCom', feishu: 'Feishu, Lark' },
     own: (name: string) => `${name} (your template)`,
     target: 'Where should the messages go?', newTarget: 'New target', nameIt: 'Name this target',
     key: 'Which key should it use?', newKey: 'Make a new key', keyName: 'Name of the key', createKey: 'Create key',
@@ -96,7 +96,7 @@ export const chinese: typeof english = {
   integrations: {
     all: '← 全部接入方式', choose: '要接入哪个系统？',
     groups: { code: '代码托管', monitoring: '监控', scripts: '脚本', ci: 'CI 任务', robots: '群机器人格式', other: '其他' },
-    labels: { shell: 'Shell 脚本', message: '任何支持 Webhook 的程序' },
+    labels: { shell: 'Shell 脚本', message: '任何支持 Webhook 的程序', dingtalk: '钉钉', wecom: '企业微信', feishu: '飞书' },
     own: name => `${name}（你的模板）`,
     target: '消息发送到哪里？', newTarget: '新建目标', nameIt: '为此目标命名',
     key: '使用哪个密钥？', newKey: '新建密钥', keyName: '密钥名称', createKey: '创建密钥',
