@@ -4,6 +4,7 @@ import { v7 as uuid } from 'uuid'
 import { serveConsole } from '../../bot/console'
 import { Simulator } from '../../simulator'
 import { RelayError } from '../../src/errors'
+import { explain } from '../../src/message/causes'
 import { readTarget } from '../../src/message/target'
 import type { Delivery, State } from '../../src/relay/delivery/delivery'
 import { columns, toRow } from '../../src/relay/delivery/row'
@@ -12,7 +13,6 @@ import { freePort } from './process'
 import { addForward } from './onebot'
 import { startRelay } from './relay'
 import { until } from './until'
-import { words } from '../../src/texts/text'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -57,8 +57,8 @@ const messages = {
 
 /** The reasons of failed deliveries, in the words of the platform and the relay. */
 const failures: readonly [state: State, error: RelayError][] = [
-  ['failed', new RelayError('refused', words('the bot is muted in this group (platform: "EventChecker Failed: result 120")'))],
-  ['failed', new RelayError('refused', words('the platform could not read or upload the file (platform: "rich media transfer failed")'))],
+  ['failed', new RelayError('refused', explain('muted', 'EventChecker Failed: result 120'))],
+  ['failed', new RelayError('refused', explain('media-failed', 'rich media transfer failed'))],
   ['unanswered', new RelayError('unanswered')],
   ['expired', new RelayError('expired')],
 ]
