@@ -53,11 +53,7 @@ export class Lark implements Platform {
 
   /** A relay with a bot of this platform. */
   async relay(config: Config): Promise<TestRelay> {
-    const relay = await relayWith([`lark:${self}`], app => loadPlatform(app, this), config)
-    const isBot = (bot: Bot): bot is LarkAdapter<Context> => bot.platform === 'lark'
-    // The adapter never clears its timer of 20 minutes.
-    for (const bot of relay.app.bots.filter(isBot)) clearTimeout(bot._refresher)
-    return relay
+    return endRefresh(await relayWith([`lark:${self}`], app => loadPlatform(app, this), config))
   }
 
   get arrived(): readonly Arrived[] {
@@ -159,6 +155,13 @@ export class Lark implements Platform {
       return tag === 'text' && !isEscaped ? String(text) : `[live: ${String(text)}]`
     }).join('')).join('\n')
   }
+}
+
+/** Clears the timer of 20 minutes that the adapter never clears. */
+export function endRefresh(relay: TestRelay): TestRelay {
+  const isBot = (bot: Bot): bot is LarkAdapter<Context> => bot.platform === 'lark'
+  for (const bot of relay.app.bots.filter(isBot)) clearTimeout(bot._refresher)
+  return relay
 }
 
 const invalid = 'Your request contains an invalid request parameter.'

@@ -14,11 +14,11 @@ function statements(): object {
 }
 
 /** Makes the data files of this process fail: all writes (`run`), or all reads (`all`). The function returned ends that. */
-export function failFiles(kind: 'run' | 'all'): () => void {
+export function failFiles(kind: 'run' | 'all', error: Error = new SQLite3Error('disk I/O error')): () => void {
   const prototype = statements()
   const method: unknown = Reflect.get(prototype, kind)
   Reflect.set(prototype, kind, () => {
-    throw new SQLite3Error('disk I/O error')
+    throw error
   })
   return () => void Reflect.set(prototype, kind, method)
 }
