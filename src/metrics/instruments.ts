@@ -1,3 +1,4 @@
+// Its successor @prometheus-io/client does not run on Node.js 20.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 /** In seconds, from a call to a platform on the same machine to a call that is given up. */
