@@ -52,7 +52,10 @@ describe('a reader', { timeout: 120_000 }, () => {
 
     const earlier = (await reader.messages()).length
     const batch = marked(page, 'send-batch')
-    assert.deepEqual(shape(await data(batch)), shape(JSON.parse(marked(page, 'sent-batch'))))
+    const { results, ...counts } = await data(batch)
+    assert.deepEqual(shape(counts), shape({ total: 3, success: 2, failed: 1, delivery_id: '01a1f888-5efd-759b-8a19-306f0428960e' }))
+    assert(Array.isArray(results) && results.length === 3)
+    assert.deepEqual(['code', 'msg'].map(field => field in record(results[2])), [true, true])
 
     const [combined = [], ...others] = (await reader.messages()).slice(earlier).map(({ parts }) => parts)
     assert.deepEqual(others, [])
@@ -63,7 +66,9 @@ describe('a reader', { timeout: 120_000 }, () => {
 
   test('sends to several targets, mentions, and has a dry run', async () => {
     const several = marked(page, 'send-several')
-    assert.deepEqual(shape(await data(several)), shape(JSON.parse(marked(page, 'sent-several'))))
+    const { deliveries, ...counts } = await data(several)
+    assert.deepEqual(counts, { total: 2, success: 2, failed: 0 })
+    assert(Array.isArray(deliveries) && deliveries.length === 2)
     for (const target of [undefined, '10001']) assert.equal((await reader.messages(target)).at(-1)?.parts[0]?.text, said(several))
 
     await post(marked(page, 'mention'))
