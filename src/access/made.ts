@@ -84,7 +84,7 @@ export class Made<T> {
     const entry = this.options.parse(name, value, true)
     this.demandFree(name)
     const isNew = !made.has(name)
-    if (isNew && made.size >= most) throw new RelayError('conflict', say('too-many-made', { most, table: this.options.table }))
+    if (isNew && made.size >= most) throw new RelayError('conflict', say('too-many-made', { most, kind: say(kinds[this.options.kind]) }))
     await this.made.change(name, { json: value, entry })
     return { listed: { name, entry, source: 'made' }, isNew }
   }

@@ -5,7 +5,7 @@ export const access = {
   'rule-address': ['an http(s) address', 'http(s) 地址'],
   'rule-texts': ['a text, or a list of texts', '文本，或文本的列表'],
   'rule-base-address': ['an http(s) address without query and fragment', '不带查询和片段的 http(s) 地址'],
-  'rule-platform-flags': ['true, false, or a dictionary of these by platforms', 'true、false，或按平台填写的字典'],
+  'rule-platform-flags': ['true, false, or a dictionary of these by platforms', 'true 或 false，也可以按平台分别填写'],
   'rule-words': ['a list of words', '词语的列表'],
   'rule-key-name': ['one line of text, of at most {most} bytes', '一行文本，最长 {most} 字节（每个汉字 3 字节）'],
   'rule-expires': [
@@ -116,7 +116,7 @@ export const access = {
   'kind-person': ['person', '人员'],
   'kind-rota': ['rota', '值班表'],
   'kind-beat': ['beat', '心跳'],
-  'too-many-made': ['there are {most} {table} already: remove one first', '{table} 已有 {most} 个：请先删除一个'],
+  'too-many-made': ['no room for another {kind}: there are {most} already, remove one first', '已有 {most} 个{kind}：请先删除一个'],
   'no-such-kind': ['no such {kind}', '没有这个{kind}'],
   'made-is-used': ['this {kind} is used by {users}: change that first', '这个{kind}正被 {users} 使用：请先修改'],
   'made-is-fixed': ['this {kind} is in the settings of the relay: change it there', '这个{kind}写在配置中：请到配置中修改'],
@@ -127,7 +127,7 @@ export const access = {
   'the-beat': ['the beat {name}', '心跳 {name}'],
   'the-rota': ['the rota {name}', '值班表 {name}'],
   'the-name': ['the name {name}', '名称 {name}'],
-  'skips-way': ['targets: {name} skips a way: {way} is gone, or leads to more than one chat', 'targets：{name} 跳过了 {way}：它已不存在，或指向多个聊天'],
+  'skips-way': ['targets: {name} does not use {way}: it is gone, or leads to more than one chat', 'targets：{name} 不使用 {way}：它已不存在，或指向多个聊天'],
   'secret-true-without': [
     'first: secret is true for an address that has no secret yet: write the secret',
     'first：地址还没有 Secret，不能写 secret: true：请写出 Secret',

@@ -103,7 +103,7 @@ test('there are a thousand made keys and names at most', async () => {
   await started.keys.create({ name: 'last' })
   await started.names.put('last', 'group:3')
   await assert.rejects(started.keys.create({ name: 'more' }), { code: 'conflict', message: 'there are 1000 keys already: remove one first' })
-  await assert.rejects(started.names.put('more', 'group:3'), { code: 'conflict', message: 'there are 1000 targets already: remove one first' })
+  await assert.rejects(started.names.put('more', 'group:3'), { code: 'conflict', message: 'no room for another name: there are 1000 already, remove one first' })
   await started.keys.rotate('last')
   await started.names.put('last', 'group:4')
 })
