@@ -163,6 +163,21 @@ describe('the forms for issues', () => {
   }
 })
 
+test('the answers of the OpenSSF Best Practices badge name files that are there', () => {
+  const answers = record(JSON.parse(read('.bestpractices.json')))
+  const names = Object.keys(answers).filter(name => name.endsWith('_status')).map(name => name.replace(/_status$/, ''))
+  assert.equal(names.length * 2, Object.keys(answers).length)
+  for (const name of names) {
+    assert(['Met', 'N/A', '?'].includes(String(answers[`${name}_status`])), name)
+    const reason = String(answers[`${name}_justification`])
+    assert(reason.length > 2, name)
+    for (const [path] of reason.matchAll(/(?<![\w/.])(?:(?:docs|tests|\.github)\/[\w./-]*\w|[A-Z]+\.md|LICENSE|\.ci\/run)/g)) {
+      assert(existsSync(join(repository, path)), path)
+    }
+    for (const [, script = ''] of reason.matchAll(/npm run ([\w:]+)/g)) assert(script in scripts, script)
+  }
+})
+
 test('the market of Koishi finds the plugin, in English and in Chinese', () => {
   assert.match(String(manifest.name), /^koishi-plugin-[a-z-]+$/)
   assert(!('private' in manifest))
