@@ -4,14 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { endAll } from '../lib/child'
 import { describeMachine } from '../lib/machine'
 import { Stage } from '../lib/stage'
-import { quantile } from '../lib/statistics'
+import { median, quantile } from '../lib/statistics'
 import { findPeers, type Peer, type Running } from './peers'
 import { killAll } from './processes'
 import { Sink } from './sink'
 
 const isQuick = process.argv.includes('--quick')
 /** In milliseconds. */
-const time = isQuick ? { warmUp: 300, window: 1_000, traffic: 500 } : { warmUp: 2_000, window: 6_000, traffic: 2_000 }
+const time = isQuick ? { warmUp: 300, window: 1_000, traffic: 500 } : { warmUp: 1_000, window: 2_500, traffic: 2_000 }
+/** How often each peer is measured, in turns, so that other load on the machine affects all. */
+const rounds = isQuick ? 1 : 3
 /** How many messages are under way at a time. */
 const connections = 10
 /** How long the platform takes to answer while the kill is measured, in milliseconds: a real one takes about that. */
@@ -104,13 +106,30 @@ async function measureKill(peer: Peer, sink: Sink, folder: string): Promise<Kill
   return { answered: answered.length, lost: missing(), doubled: all.filter(id => sink.count(id) > 1).length }
 }
 
-function render({ name }: Peer, figures: Figures | undefined, { answered, lost, doubled }: Kill): string {
-  const show = (value: number): string => value.toLocaleString('en-US', { maximumSignificantDigits: 3 })
-  const cells = figures
-    ? [`${show(figures.rate)} /s`, `${show(figures.median)} ms`, `${show(figures.p99)} ms`, `${show(figures.memory)} MB`, `${show(figures.start / 1000)} s`]
+/** @param figures of all rounds, of which the medians count */
+function render({ name }: Peer, figures: readonly Figures[], { answered, lost, doubled }: Kill): string {
+  const show = (read: (each: Figures) => number): string =>
+    median(figures.map(read)).toLocaleString('en-US', { maximumSignificantDigits: 3 })
+  const cells = figures.length > 0
+    ? [`${show(({ rate }) => rate)} /s`, `${show(({ median }) => median)} ms`, `${show(({ p99 }) => p99)} ms`,
+        `${show(({ memory }) => memory)} MB`, `${show(({ start }) => start / 1000)} s`]
     : ['–', '–', '–', '–', '–']
-  const kill = `${lost} of ${answered.toLocaleString('en-US')}${doubled > 0 ? `, ${doubled} twice` : ''}`
+  const kill = `${lost.toLocaleString('en-US')} of ${answered.toLocaleString('en-US')}${doubled > 0 ? `, ${doubled} twice` : ''}`
   return `| ${[name, ...cells, kill].join(' | ')} |`
+}
+
+/** A peer that fails does not stop the others. */
+async function attempt({ name }: Peer, sink: Sink, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    process.exitCode = 1
+    process.stderr.write(`${name} went wrong: ${error instanceof Error ? error.stack ?? error.message : String(error)}\n`)
+  } finally {
+    sink.delay = 0
+    await killAll()
+    await endAll()
+  }
 }
 
 async function run(): Promise<void> {
@@ -128,18 +147,18 @@ async function run(): Promise<void> {
   try {
     process.stdout.write(`${await describeMachine()}\n\n`)
     process.stdout.write('| peer | messages | p50 | p99 | memory | start | answered, then lost in a SIGKILL |\n| --- | --- | --- | --- | --- | --- | --- |\n')
-    for (const peer of findPeers(stage)) {
-      try {
-        const figures = peer.isOnlyKilled ? undefined : await measure(peer, sink, await stage.newFolder())
-        process.stdout.write(`${render(peer, figures, await measureKill(peer, sink, await stage.newFolder()))}\n`)
-      } catch (error) {
-        process.exitCode = 1
-        process.stderr.write(`${peer.name} went wrong: ${error instanceof Error ? error.stack ?? error.message : String(error)}\n`)
-      } finally {
-        sink.delay = 0
-        await killAll()
-        await endAll()
+    const peers = findPeers(stage)
+    const figures = new Map(peers.map((peer): [Peer, Figures[]] => [peer, []]))
+    for (let round = 0; round < rounds; round++) {
+      for (const peer of peers.filter(({ isOnlyKilled }) => !isOnlyKilled)) {
+        await attempt(peer, sink, async () => figures.get(peer)?.push(await measure(peer, sink, await stage.newFolder())))
       }
+    }
+    for (const peer of peers) {
+      await attempt(peer, sink, async () => {
+        const kill = await measureKill(peer, sink, await stage.newFolder())
+        process.stdout.write(`${render(peer, figures.get(peer) ?? [], kill)}\n`)
+      })
     }
   } finally {
     await endEverything()
