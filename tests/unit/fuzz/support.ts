@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { RelayError } from '../../../src/errors'
 
-/** How often each property is tried. `FUZZ_RUNS=100000 npm test -- unit/fuzz` takes about an hour. */
+/** How often each property is tried. */
 const numRuns = Number(process.env.FUZZ_RUNS ?? 200)
 /** The same inputs in each run, unless another seed is asked for. */
 const seed = Number(process.env.FUZZ_SEED ?? 2026)
