@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { relayFor } from '../support/relay'
-import { cells, repository } from './support/pages'
+import { repository } from './support/pages'
 
 const pages = ['docs/doors/onebot.md', 'docs/zh/doors/onebot.md'].map(path => ({ path, text: readFileSync(join(repository, path), 'utf8') }))
 
@@ -11,8 +11,9 @@ describe('the page for scripts that know OneBot 11', () => {
   test('names actions that are there, and has a location for nginx that leads to the calls and not to the WebSocket', async t => {
     const relay = await relayFor(t)
     for (const { path, text } of pages) {
-      const rows = text.split('\n').filter(line => line.startsWith('|')).map(line => cells(line)[0] ?? '')
-      const names = rows.flatMap(cell => [...cell.matchAll(/`([a-z_]+)`/g)].map(([, name = '']) => name)).filter(name => name !== 'retcode' && name !== 'cqhttp')
+      const list = /^## (?:Calls|调用)\n\n(- [^]*?)\n\n/m.exec(text)?.[1] ?? ''
+      const actions = [...list.matchAll(/`((?:send|upload|delete|get|can)_[a-z_]+)`/g)].map(([, name = '']) => name)
+      const names = [...actions, ...actions.filter(name => /^(?:send|upload)_/.test(name)).map(name => `${name}_async`)]
       assert.equal(names.length, 17, path)
       const pattern = new RegExp(/location ~ (\S+) \{/.exec(text)?.[1] ?? '$^')
       for (const name of names) {

@@ -130,6 +130,17 @@ test('the READMEs are short', () => {
   }
 })
 
+/** Nobody reads a manual twice: what is added somewhere is cut elsewhere. MQTT and scale have a budget of their own. */
+test('the English documents have at most 21,000 words', () => {
+  const counted = names.filter(name => !['mqtt', 'scale'].includes(name)).map(name => {
+    const { path, text } = pageAt(englishPath(name))
+    const kept = path === 'docs/benchmark.md' ? text.replace(/^## Beside its peers$[^]*?(?=^## |$(?![^]))/m, '') : text
+    return { path, words: kept.match(/\S+/g)?.length ?? 0 }
+  }).sort((a, b) => b.words - a.words)
+  const total = counted.reduce((sum, { words }) => sum + words, 0)
+  assert(total <= 21_000, `${total} words, most of them in ${counted.slice(0, 5).map(({ path, words }) => `${path} (${words})`).join(', ')}`)
+})
+
 test('each mark is that of a block which some test looks for', () => {
   const folder = join(repository, 'tests/docs')
   const sources = readdirSync(folder).filter(file => file.endsWith('.test.ts')).map(file => readFileSync(join(folder, file), 'utf8')).join('\n')
