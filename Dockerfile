@@ -6,6 +6,7 @@
 FROM --platform=$BUILDPLATFORM node:22-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
+COPY plugins/mqtt/package.json plugins/mqtt/
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json README.md README.zh-CN.md CHANGELOG.md LICENSE ./
 COPY scripts scripts
@@ -14,6 +15,7 @@ COPY src src
 COPY bot bot
 COPY client client
 COPY simulator simulator
+COPY plugins plugins
 RUN npm pack && mv koishi-plugin-message-relay-*.tgz plugin.tgz
 
 FROM --platform=$BUILDPLATFORM node:22-slim AS install

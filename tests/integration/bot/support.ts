@@ -23,7 +23,7 @@ export class Checkout {
     const root = await mkdtemp(join(tmpdir(), 'relay-bot-'))
     const copy = join(root, 'repository')
     await mkdir(copy)
-    for (const name of ['package.json', 'koishi.yml', 'tsconfig.json', 'scripts', 'src', 'bot', 'client', 'simulator', 'cli', 'lib', 'dist']) {
+    for (const name of ['package.json', 'koishi.yml', 'tsconfig.json', 'scripts', 'src', 'bot', 'client', 'simulator', 'cli', 'plugins', 'lib', 'dist']) {
       await cp(join(repository, name), join(copy, name), { recursive: true })
     }
     await symlink(join(repository, 'node_modules'), join(copy, 'node_modules'))
@@ -70,7 +70,7 @@ export class Checkout {
 
   /** Hashes of all files, but for those that git ignores. */
   async contents(): Promise<Record<string, string>> {
-    const ignored = /^(?:node_modules|lib|dist|data|uploads|\.env)(?:\/|$)/
+    const ignored = /^(?:node_modules|lib|plugins\/mqtt\/lib|dist|data|uploads|\.env)(?:\/|$)/
     const names = (await readdir(this.repository, { recursive: true, withFileTypes: true }))
       .filter(entry => entry.isFile())
       .map(entry => join(entry.parentPath, entry.name).slice(this.repository.length + 1))
