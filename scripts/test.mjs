@@ -25,7 +25,7 @@ const folders = [
   'integration/console',
   'integration/http', 'platforms', 'unit', 'integration/deliveries', 'integration/onebot', 'simulator',
   // The tests of the hooks set the time zone of their process.
-  'unit/hooks',
+  'unit/hooks', 'unit/fuzz',
 ]
 /** Those that take long, change the clock of their process, or look at what it has loaded. They begin before the others. */
 const alone = [
