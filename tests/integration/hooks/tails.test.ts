@@ -113,7 +113,7 @@ for (const [service, ways] of Object.entries(clients)) {
         const records = await askAs(relay, apiKey, 'GET', '/deliveries?limit=1')
         const seen = [text, told, relay.logs.slice(start).join('\n'), ...kept, JSON.stringify(records)].join('\n')
         assert(!seen.includes(key) && !seen.includes(ntfyAuth), seen)
-        assert.match(seen, /(GET|POST|PUT) \/hooks\/:source\/:targets group:123456 key "client" 20[04]/)
+        assert.match(seen, /(GET|POST|PUT) \/hooks\/[\w-]+\/:targets group:123456 key "client" 20[04]/)
       })
     }
   })
