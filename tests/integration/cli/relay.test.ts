@@ -24,7 +24,7 @@ describe('the command line', { timeout: 180_000 }, () => {
   const folder = temporaryFolder()
 
   const targets = { ops: `group:${group}`, both: [`group:${group}`, 'private:10001'], pager: { to: `group:${group}`, ack: { from: 'warning' } } }
-  const relay = useStored({ config: { keys, targets, chatApiTimeout: 0.3, chatApiMaxRetries: 0 } })
+  const relay = useStored({ config: { keys, targets, chatApiTimeout: 1, chatApiMaxRetries: 0 } })
   before(async () => {
     file = await bundled('relay')
   })

@@ -54,7 +54,7 @@ const payloads: readonly Row[] = [
 describe('a text about the sources of /hooks', () => {
   const texts = new Texts(table, {
     // Their `msg` is a longer one.
-    log: ['no-such-source', 'no-payload-kept', 'skipped', 'template-failed', 'digest-template-failed'],
+    log: ['no-such-source', 'no-payload-kept', 'skipped', 'template-failed', 'digest-template-failed', 'waits-log'],
     start: ['templates-unreadable', 'template-unusable'],
     plugins: ['source-exists'],
   })
