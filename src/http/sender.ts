@@ -7,11 +7,12 @@ import { callsAll, demandCalled, wordsOf } from '../message/mentions'
 import { keyOf, platformOf, waysOf, writeAddress, writeTarget } from '../message/target'
 import { isRetryable, isUnfinished, outcomeOf, resultOf, type Delivery, type Results } from '../relay/delivery/delivery'
 import type { Submission, Submitted } from '../relay/options'
+import type { Wait } from '../relay/queue/queue'
 import type { Relay } from '../relay/relay'
 import { say, Text } from '../texts/text'
 import type { Handling } from './preferences'
 import type { Exchange, Success } from './routes'
-import { viewFlow, viewResults, viewState, viewWaiting } from './views'
+import { viewFlow, viewResults, viewWaiting } from './views'
 
 /** The messages that a request asks for, and how to send them. */
 export interface Order extends Pick<Submission, 'door' | 'event' | 'deferred'>, Partial<Omit<Handling, 'deferred'>> {
@@ -120,13 +121,13 @@ export class Sender {
     if ('skipped' in submitted) return { data: submitted, log: say('skipped', { why: submitted.skipped }) }
     const { delivery, headers } = this.withHeaders(exchange, submitted)
     const { id, mode, state, results } = delivery
-    const fate = this.fateOf(delivery, order.tellsState)
+    const wait = this.relay.waitOf(delivery)
+    const fate = this.fateOf(delivery, wait, order.tellsState)
     if (fate instanceof RelayError) {
       throw ofDelivery(fate.with({ outcome: fate.outcome ?? 'unsent' }), id, headers)
     }
     if (order.tellsState) return { data: fate, headers, log: state }
     if (isUnfinished(state)) {
-      const wait = this.relay.waitOf(delivery)
       const log = wait ? say('waits-log', { state, reason: wait.reason }) : state
       return { status: 202, data: fate, headers: { ...headers, Location: this.locationOf(delivery) }, log }
     }
@@ -181,7 +182,7 @@ export class Sender {
     const { delivery, isReplay, retryAfter } = submitted
     const { id, mode, state } = delivery
     const { tellsState = false } = order
-    const fate = this.fateOf(delivery, tellsState)
+    const fate = this.fateOf(delivery, this.relay.waitOf(delivery), tellsState)
     return {
       delivery_id: id,
       ...isReplay && { replayed: true },
@@ -193,14 +194,15 @@ export class Sender {
   /**
    * What became of a delivery, for its caller: its failure, or else its state, results or message IDs, and its flow.
    *
+   * @param wait why it waits
    * @param tellsState as `Order.tellsState`: then a delivery has failed only if all of its items did
    */
-  private fateOf(delivery: Delivery, tellsState: boolean | undefined): RelayError | object {
+  private fateOf(delivery: Delivery, wait: Wait | undefined, tellsState: boolean | undefined): RelayError | object {
     const { id, state, mode, results } = delivery
     const failure = tellsState && failureOf(results)
     if (failure) return failure
     const flow = viewFlow(delivery)
-    if (tellsState || isUnfinished(state)) return { delivery_id: id, ...viewState(delivery, this.relay), ...flow }
+    if (tellsState || isUnfinished(state)) return { delivery_id: id, ...viewWaiting(state, wait), ...flow }
     if (mode === 'batch') return { results: viewResults(results), delivery_id: id, ...flow }
     const result = resultOf(delivery)
     if (result?.success) return { message_ids: result.messageIds, delivery_id: id, ...flow }
