@@ -8,7 +8,6 @@ import { describePlace, type Log } from '../lib/log'
 import { hour } from '../lib/time'
 import { writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
-import { languages } from '../texts/language'
 import { say as sayIn } from '../texts/text'
 import type { Request } from './request'
 
@@ -31,7 +30,7 @@ const interval = 1_000
 const signing: ReadonlySet<string> = new Set(['github', 'gitea'])
 /** The filters of an address, each with what its value must be. */
 const filters: ReadonlyMap<string, RegExp> = new Map([
-  ['events', /./], ['branch', /./], ['status', /./], ['lang', new RegExp(`^(?:${languages.join('|')})$`)],
+  ['events', /./], ['branch', /./], ['status', /./], ['lang', /^(?:zh(?:-CN)?|en(?:-US)?)$/],
 ])
 
 /** A new address whose first call the chat is to hear of. */

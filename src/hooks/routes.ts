@@ -6,7 +6,7 @@ import { hasBody, readBody, type BodyLimits } from '../http/body'
 import { parseHandling, readTiming, type Timing } from '../http/preferences'
 import { failure, type Answer, type Exchange, type PlainAnswer, type Route, type Success } from '../http/routes'
 import type { Order, Sender } from '../http/sender'
-import { languages, type Language } from '../texts/language'
+import { languageNamed, languages, type Language } from '../texts/language'
 import { isText, say, words, type Text } from '../texts/text'
 import { either, matchesGlob, readList, readValue } from '../lib/words'
 import type { Log } from '../lib/log'
@@ -145,7 +145,7 @@ class Hooks {
     const { sender, payloads } = this.options
     const handling = parseHandling({}, query)
     const { thread, stated, ...timing } = readEventTiming(query)
-    const asked = readValue('lang', query.get('lang'), text => languages.find(each => each === text || each.startsWith(`${text}-`)), either(...languages))
+    const asked = readValue('lang', query.get('lang'), languageNamed, either(...languages))
     const localized = destinations.list.map(each => ({ ...each, lang: asked ?? each.lang ?? this.options.language }))
     let event: string | undefined
     let reading: Reading

@@ -1,7 +1,7 @@
 import { demand, RelayError } from '../errors'
 import { readFields, readJson, type BodyLimits } from '../http/body'
 import { byCaller, route, type Route } from '../http/routes'
-import { languages, type Language } from '../texts/language'
+import { languageNamed, languages, type Language } from '../texts/language'
 import { isObject } from '../lib/shape'
 import { writeLink } from '../message/link'
 import { either, mustBe } from '../lib/words'
@@ -59,7 +59,7 @@ export function templateRoutes(options: TemplateOptions, sourceOf: (name: string
       demand(typeof template === 'string', say('template-text'))
       demand(payload === undefined || isObject(payload), say('payload-object'))
       demand(event === undefined || typeof event === 'string', say('event-text'))
-      const locale = languages.find(each => each === lang)
+      const locale = languageNamed(lang)
       demand(locale !== undefined, mustBe('lang', either(...languages)))
       const last = payload ? undefined : payloads.of(name)
       const given = payload ?? last?.payload

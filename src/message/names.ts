@@ -1,5 +1,5 @@
 import { demand, RelayError } from '../errors'
-import { languages } from '../texts/language'
+import { languageNamed, languages } from '../texts/language'
 import { quoted } from '../lib/log'
 import { isObject, toText, withoutNull, type JsonObject } from '../lib/shape'
 import { isSigningSecret } from '../lib/webhook-signature'
@@ -97,8 +97,8 @@ export function parseNamed(name: string, value: unknown, known?: Known): Named {
   demand(isWord(given), mustBe('platform', say('text')))
   const selfId = Number.isSafeInteger(account) ? String(account) : account
   demand(isWord(selfId), mustBe('selfId', say('text')))
-  const language = languages.find(each => each === lang)
-  demand(language === lang, mustBe('lang', either(...languages)))
+  const language = languageNamed(lang)
+  demand(lang === undefined || language !== undefined, mustBe('lang', either(...languages)))
   demand(first === undefined || to === undefined, say('to-or-first'))
   const spacing = isSet(digest) ? readSeconds(digest, 0, longestDigest, 'digest') : 0
   const hours = isSet(quiet) ? parseQuiet(quiet) : undefined

@@ -2,6 +2,11 @@
 export const languages = ['zh-CN', 'en-US'] as const
 export type Language = typeof languages[number]
 
+/** The language that a word names, with or without its country. */
+export function languageNamed(word: unknown): Language | undefined {
+  return languages.find(each => each === word || each.split('-')[0] === word)
+}
+
 /** The language of the first locale that is Chinese or English, with or without a country; Chinese by default. */
 export function languageOf(locales: readonly string[]): Language {
   return locales.find(locale => /^(?:zh|en)(?:-|$)/.test(locale))?.startsWith('en') ? 'en-US' : 'zh-CN'
