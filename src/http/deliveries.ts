@@ -69,6 +69,7 @@ export function deliveryRoutes(relay: Pick<Relay, 'history' | 'retry' | 'withdra
     route('POST', '/deliveries/retry', ['manage'], async ({ caller, query }) => {
       const state = retryable.find(each => each === query.get('state'))
       if (!state) throw new RelayError('bad-request', mustBe('state', say('one-of', { choices: retryable })))
+      // A misspelt filter would send more again than was meant. The language of the answer is no filter.
       const unknown = [...query.keys()].find(name => name !== 'lang' && !filters.includes(name))
       demand(unknown === undefined, say('no-filter', { name: unknown ?? '', filters }))
       const { limit, ...filter } = parseFilter(query, names, maxLimit)
