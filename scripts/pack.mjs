@@ -8,10 +8,11 @@ export const repository = resolve(import.meta.dirname, '..')
 /** This repository's package.json. */
 export const manifest = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8'))
 
-/** Packs the package as `npm publish` would, and returns the path of the tarball in `folder`. */
-export function pack(folder) {
-  run('npm', ['pack', '--silent', '--pack-destination', folder], repository)
-  return join(folder, `${manifest.name}-${manifest.version}.tgz`)
+/** Packs the package, or that of a workspace, as `npm publish` would, and returns the path of the tarball in `folder`. */
+export function pack(folder, workspace = '') {
+  // Before its name, npm prints what the build does.
+  const printed = run('npm', ['pack', '--silent', '--pack-destination', folder], join(repository, workspace))
+  return join(folder, printed.trim().split('\n').at(-1))
 }
 
 /**

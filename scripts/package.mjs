@@ -43,17 +43,13 @@ const printed = `${manifest.name.replace('koishi-plugin-', '')} needs ${manifest
 
 const folder = await realpath(await mkdtemp(join(tmpdir(), 'relay-package-')))
 try {
-  const tarball = pack(folder)
+  const [tarball, mqtt] = [pack(folder), pack(folder, 'plugins/mqtt')]
   const tools = join(repository, 'node_modules/.bin')
-  run(join(tools, 'publint'), ['run', tarball, '--strict'], folder)
-  run(join(tools, 'attw'), [tarball, '--no-definitely-typed'], folder)
-
-  const [mqtt] = run('npm', ['pack', '--silent', '--pack-destination', folder], join(repository, 'plugins/mqtt')).trim().split('\n').slice(-1)
-  deepEqual(run('tar', ['-tzf', mqtt], folder).trim().split('\n').sort(), [
-    'LICENSE', 'README.md', 'lib/config.d.ts', 'lib/index.d.ts', 'lib/index.js', 'package.json',
-  ].map(file => `package/${file}`))
-  run(join(tools, 'publint'), ['run', join(folder, mqtt), '--strict'], folder)
-  run(join(tools, 'attw'), [join(folder, mqtt), '--no-definitely-typed'], folder)
+  for (const packed of [tarball, mqtt]) {
+    run(join(tools, 'publint'), ['run', packed, '--strict'], folder)
+    run(join(tools, 'attw'), [packed, '--no-definitely-typed'], folder)
+  }
+  deepEqual(listed(mqtt), ['LICENSE', 'README.md', 'lib/config.d.ts', 'lib/index.d.ts', 'lib/index.js', 'package.json'])
 
   const installed = join(folder, 'node_modules', manifest.name)
   await mkdir(installed, { recursive: true })
@@ -66,13 +62,18 @@ try {
   deepEqual(['preinstall', 'install', 'postinstall', 'prepare'].filter(name => name in scripts), [], 'its installation runs a script')
   const declarations = await compile()
   const expected = [...contents, ...declarations.map(file => relative(installed, file))].sort()
-  const actual = run('tar', ['-tzf', tarball], folder).trim().split('\n').map(entry => entry.replace('package/', '')).sort()
+  const actual = listed(tarball)
   deepEqual(actual, expected)
   equal(run(process.execPath, ['app.cjs'], folder), printed)
   equal(run(process.execPath, [join(installed, manifest.bin.relay), '--version'], folder), `${manifest.version}\n`)
   console.log(`package check passed: ${actual.join(' ')}`)
 } finally {
   await rm(folder, { recursive: true, force: true })
+}
+
+/** The files in a tarball. */
+function listed(packed) {
+  return run('tar', ['-tzf', packed], folder).trim().split('\n').map(entry => entry.replace('package/', '')).sort()
 }
 
 /** The plugin on a page of the documentation. */
