@@ -118,7 +118,7 @@ export function apply(ctx: Context, config: Config): void {
     apiKey, keys: settings.keys, targets: names, usages, store, dataDir, logger, warn,
   })
   const payloads = new LastPayloads(store, settings.recordContent !== 'none')
-  ctx.setInterval(() => payloads.tidy(), 1_000)
+  ctx.setInterval(() => payloads.write(), 1_000)
   const { incidentCallbackUrl: incidentUrl, incidentCallbackSecret: incidentSecret } = settings
   const callback = new Callback({
     // Nothing is posted without the signature that its receiver expects.
@@ -184,6 +184,7 @@ export function apply(ctx: Context, config: Config): void {
   const shut = async (): Promise<void> => {
     await inFlight.drain(4_000)
     save()
+    payloads.write()
     stop.abort()
     await inFlight.drain(500)
     await ended.finally(() => port.close())

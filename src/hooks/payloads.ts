@@ -33,6 +33,8 @@ const isRow = objectOf({ source: isString, at: isNumber, entry: isString })
  * credentials.
  */
 export class LastPayloads {
+  /** What came since the last write, the newest last; `undefined` if it is too large. A source may post hundreds of times a second. */
+  private readonly fresh = new Map<string, Omit<LastPayload, 'source'> | undefined>()
   private emptied: Store | undefined
 
   /**
@@ -41,39 +43,42 @@ export class LastPayloads {
    */
   constructor(private readonly store: () => Store, private readonly isKept: boolean) {}
 
-  /** Removes what was kept before the setting changed, as soon as the store is open: to be called now and then. */
-  tidy(): void {
-    const store = this.store()
-    if (this.isKept || store === this.emptied || store.failure) return
-    try {
-      store.commit(writer => writer.run('DELETE FROM payloads'))
-      this.emptied = store
-    } catch {
-      // The store tells why it cannot write. The next call is another try.
-    }
+  /** Replaces the payload of a source. */
+  keep(source: string, { raw, payload }: HookRequest, { caller, event }: Pick<LastPayload, 'caller' | 'event'>): void {
+    if (!this.isKept) return
+    // There are no raw bytes if the payload was in the query.
+    const size = raw.length || Buffer.byteLength(JSON.stringify(payload))
+    this.fresh.delete(source)
+    this.fresh.set(source, size > maxSize ? undefined : { at: Date.now(), caller, event, payload })
+    const [oldest = ''] = this.fresh.keys()
+    if (this.fresh.size > maxSources) this.fresh.delete(oldest)
   }
 
   /**
-   * Replaces the payload of a source, and forgets that of the source that has been silent for longest if there are too many. Keeps nothing
-   * if it is too large, or the store cannot take it.
+   * Writes what came since the last call, and forgets the sources that have been silent for longest if there are too many. Or removes what
+   * was kept before the setting changed. To be called each second.
    */
-  keep(source: string, { raw, payload }: HookRequest, { caller, event }: Pick<LastPayload, 'caller' | 'event'>): void {
-    this.tidy()
+  write(): void {
     const store = this.store()
-    if (!this.isKept || store.failure || store.isFull) return
-    // There are no raw bytes if the payload was in the query.
-    const size = raw.length || Buffer.byteLength(JSON.stringify(payload))
-    // Gitee repeats its secret in the payload.
-    const entry = JSON.stringify({ caller, event, payload: { ...payload, password: undefined, sign: undefined } })
+    const isDone = this.isKept ? this.fresh.size === 0 || store.isFull : store === this.emptied
+    if (isDone || store.failure) return
     try {
       store.commit(writer => {
-        writer.run('DELETE FROM payloads WHERE source = ?', source)
-        if (size > maxSize) return
-        writer.run('INSERT INTO payloads (source, at, entry) VALUES (?, ?, ?)', source, Date.now(), entry)
+        if (!this.isKept) writer.run('DELETE FROM payloads')
+        for (const [source, post] of this.fresh) {
+          writer.run('DELETE FROM payloads WHERE source = ?', source)
+          if (!post) continue
+          const { at, caller, event, payload } = post
+          // Gitee repeats its secret in the payload.
+          const entry = JSON.stringify({ caller, event, payload: { ...payload, password: undefined, sign: undefined } })
+          writer.run('INSERT INTO payloads (source, at, entry) VALUES (?, ?, ?)', source, at, entry)
+        }
         writer.run('DELETE FROM payloads WHERE rowid NOT IN (SELECT rowid FROM payloads ORDER BY rowid DESC LIMIT ?)', maxSources)
       })
+      this.emptied = store
+      this.fresh.clear()
     } catch {
-      // The event itself matters more. The store tells why it cannot write.
+      // The store tells why it cannot write. The next call is another try.
     }
   }
 
@@ -99,6 +104,7 @@ export class LastPayloads {
 
   private read(condition: string, ...values: readonly string[]): LastPayload[] {
     if (!this.isKept) return []
+    this.write()
     return this.store().all(isRow, `SELECT source, at, entry FROM payloads ${condition}`, ...values).flatMap(({ source, at, entry }) => {
       const fields = parseJson(entry)
       return isEntry(fields) ? { source, at, ...fields } : []
