@@ -21,7 +21,7 @@ const bin = join(folder, 'bin')
 /** The variables that the steps see; some add to them. */
 const environment: Record<string, string> = {
   PATH: `${bin}:${process.env.PATH ?? ''}`, HOME: folder, RUNNER_TEMP: temp, GITHUB_REF_NAME: `v${version}`, GITHUB_ACTOR: 'owner', GITHUB_REPOSITORY: 'Owner/relay',
-  GITHUB_REPOSITORY_OWNER: 'Owner', GITHUB_SERVER_URL: 'https://github.example', CALLS: join(folder, 'calls'), DIGEST: digest,
+  GITHUB_REPOSITORY_OWNER: 'Owner', GITHUB_SERVER_URL: 'https://github.example', CALLS: join(folder, 'calls'), DIGEST: digest, FOUND: '',
   MODULES: join(repository, 'node_modules'), npm_config_cache: join(folder, 'cache'), npm_config_update_notifier: 'false',
   ...Object.fromEntries(['AUTHOR', 'COMMITTER'].flatMap(who => [[`GIT_${who}_NAME`, 'a'], [`GIT_${who}_EMAIL`, 'a@x']])),
 }
@@ -32,7 +32,7 @@ const programs = {
   npm: `
     case $1 in
       ci) ln -s "$MODULES" node_modules;;
-      view) exit 1;;
+      view) echo "$FOUND"; [ -n "$FOUND" ];;
       publish) exec "$REAL_NPM" "$@" --dry-run --offline --ignore-scripts > /dev/null;;
       *) exec "$REAL_NPM" "$@";;
     esac`,
@@ -43,6 +43,7 @@ const programs = {
       shift
     done`,
   gh: `
+    if [ "$2" = view ]; then [ -n "$FOUND" ]; exit; fi
     notes=; for word; do if [ "$notes" = - ]; then notes=$word; fi; if [ "$word" = --notes-file ]; then notes=-; fi; done
     cp "$notes" "$RUNNER_TEMP/published-notes.md"`,
 }
@@ -62,10 +63,15 @@ const actions: Readonly<Record<string, (inputs: Record<string, string>) => void>
 }
 const signatures: string[] = []
 
-function run(command: string, cwd = work): string {
-  const { status, stdout, stderr } = spawnSync('bash', ['-eo', 'pipefail', '-c', command], { cwd, encoding: 'utf8', env: environment })
+function run(command: string, cwd = work, env = environment): string {
+  const { status, stdout, stderr } = spawnSync('bash', ['-eo', 'pipefail', '-c', command], { cwd, encoding: 'utf8', env })
   assert.equal(status, 0, `failed: ${command}\n${stdout}${stderr}`)
   return stdout.trim()
+}
+
+/** The values of a step's `env` or `with`, filled in. */
+function filled(values: unknown): Record<string, string> {
+  return Object.fromEntries(Object.entries(record(values)).map(([name, value]) => [name, fill(value)]))
 }
 
 /** Fills the expressions of a value in. */
@@ -84,18 +90,18 @@ function readPairs(file: string): [string, string][] {
   return lines.map(line => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)])
 }
 
-function carryOut({ id, run: command, uses, with: inputs = {} }: Record<string, unknown>): void {
+function carryOut({ id, run: command, uses, with: inputs = {}, env = {} }: Record<string, unknown>): void {
   if (typeof uses === 'string') {
     const [name = ''] = uses.split('@')
     const act = actions[name]
     assert(act, `there is no stand-in for ${name}`)
-    act(Object.fromEntries(Object.entries(record(inputs)).map(([input, value]) => [input, fill(value)])))
+    act(filled(inputs))
     return
   }
   const files = { GITHUB_ENV: join(temp, 'env'), GITHUB_OUTPUT: join(temp, 'output') }
   for (const file of Object.values(files)) writeFileSync(file, '')
   Object.assign(environment, files)
-  run(fill(command))
+  run(fill(command), work, { ...environment, ...filled(env) })
   Object.assign(environment, Object.fromEntries(readPairs(files.GITHUB_ENV)))
   for (const [name, value] of readPairs(files.GITHUB_OUTPUT)) outputs[`steps.${String(id)}.outputs.${name}`] = value
 }
@@ -140,10 +146,12 @@ function check(): void {
   const release = join(work, 'release')
   const files = readdirSync(release).sort()
   assert.deepEqual(files, [
-    'SHA256SUMS', `koishi-plugin-message-relay-${version}.tgz`, `koishi-plugin-message-relay-mqtt-${version}.tgz`, 'relay.js', 'sbom.cdx.json',
+    'SHA256SUMS', 'kubernetes.yaml', `koishi-plugin-message-relay-${version}.tgz`, `koishi-plugin-message-relay-mqtt-${version}.tgz`, 'relay.js', 'sbom.cdx.json',
   ].sort())
   assert.equal(run('sha256sum --check --strict SHA256SUMS | wc -l', release), String(files.length - 1))
   checkPackages(files)
+
+  assert.match(readFileSync(join(release, 'kubernetes.yaml'), 'utf8'), new RegExp(`^ +image: ghcr\\.io/owner/koishi-plugin-message-relay:${version}$`, 'm'))
 
   const { components } = record(JSON.parse(readFileSync(join(release, 'sbom.cdx.json'), 'utf8')))
   const named = new Map(records(components).map(component => [component.name, component]))
@@ -163,13 +171,22 @@ function check(): void {
   assert.equal(run(`git -C ../origin.git log -1 --format=%s v${version.split('.')[0] ?? ''}`), 'release')
 }
 
+/** A second run, after one that failed at the end, publishes nothing twice. */
+function checkAgain(steps: readonly Record<string, unknown>[]): void {
+  const calls = join(folder, 'calls')
+  const before = readFileSync(calls, 'utf8').length
+  environment.FOUND = version
+  for (const step of steps.slice(steps.findIndex(({ name }) => name === 'Publish the packages'))) carryOut(step)
+  assert.doesNotMatch(readFileSync(calls, 'utf8').slice(before), /npm publish|release create/)
+}
+
 try {
   prepare()
   const { jobs } = record(load(readFileSync(join(repository, '.github/workflows/release.yml'), 'utf8')))
-  const { steps, env } = record(record(jobs).publish)
-  for (const [name, value] of Object.entries(record(env))) environment[name] = fill(value)
-  for (const step of records(steps)) carryOut(step)
+  const steps = records(record(record(jobs).publish).steps)
+  for (const step of steps) carryOut(step)
   check()
+  checkAgain(steps)
   console.log('release check passed; called in place of what publishes:')
   console.log(readFileSync(join(folder, 'calls'), 'utf8').replace(/^npm (?:ci|pkg|sbom|run|view).*\n/gm, '').trim())
 } finally {
