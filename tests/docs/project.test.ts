@@ -18,6 +18,11 @@ function list(folder: string): string[] {
 
 const guides = ['CONTRIBUTING.md', 'SECURITY.md']
 const workflows = list('.github/workflows')
+/** The rights of jobs beyond reading the repository. */
+const rights: Readonly<Record<string, Record<string, string>>> = {
+  analyze: { 'contents': 'read', 'security-events': 'write' },
+  publish: { 'contents': 'write', 'packages': 'write', 'id-token': 'write', 'attestations': 'write' },
+}
 const forms = list('.github/ISSUE_TEMPLATE').filter(path => !path.endsWith('/config.yml'))
 
 describe('the pages for those who carry on', () => {
@@ -39,6 +44,15 @@ describe('the pages for those who carry on', () => {
   }
 })
 
+test('each dependency at run time is in the table of both languages', () => {
+  const packages = ['.', 'plugins/mqtt'].map(path => record(JSON.parse(read(`${path}/package.json`))))
+  const names = packages.flatMap(({ dependencies }) => Object.keys(record(dependencies))).sort()
+  for (const { text } of versions('development')) {
+    const [, table = ''] = text.split(/^## (?:Dependencies at run time|运行时依赖)$/m)
+    assert.deepEqual([...table.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name).sort(), names)
+  }
+})
+
 describe('the workflows', () => {
   for (const path of workflows) {
     test(`name actions by their commits, each with its version: ${path}`, () => {
@@ -50,7 +64,8 @@ describe('the workflows', () => {
     test(`run what is there, with no more rights than they need: ${path}`, () => {
       const { jobs, permissions } = record(load(read(path)))
       assert.deepEqual(permissions, { contents: 'read' })
-      for (const job of Object.values(record(jobs)).map(record)) {
+      for (const [name, job] of Object.entries(record(jobs)).map(([name, value]) => [name, record(value)] as const)) {
+        assert.deepEqual(job.permissions, rights[name], name)
         if (typeof job.uses === 'string') {
           assert(existsSync(join(repository, job.uses)), job.uses)
           continue

@@ -21,6 +21,11 @@ function locked(file: string): Record<string, Record<string, unknown>> {
   return Object.fromEntries(Object.entries(record(json(file).packages)).map(([folder, entry]) => [folder, record(entry)]))
 }
 
+test('a build in a clone gets nothing that git ignores there, such as keys and records', () => {
+  const entries = (file: string): string[] => read(file).split('\n').filter(line => /^[^#]/.test(line)).map(line => line.replace(/^\*\*\/|^\/|\/$/g, '').replace(/\/$/, ''))
+  assert.deepEqual(entries('.dockerignore').sort(), ['.git', ...entries('.gitignore')].sort())
+})
+
 describe('the bot of the image', () => {
   const plugin = 'node_modules/koishi-plugin-message-relay'
   const image = locked('container/package-lock.json')
