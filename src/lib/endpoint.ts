@@ -103,8 +103,9 @@ const reasons = [
   [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'no-complete-answer'],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/, 'connection-closed-early'],
   [/CERT|SIGNATURE|^(ERR_SSL|ERR_TLS)|^EPROTO$/, 'no-tls'],
-  // From Node.js 26 on, `fetch` and the undici 6 of Koishi's proxy-agent do not understand each other: UND_ERR_INVALID_ARG.
-  [/^UND_ERR_(ABORTED|INVALID_ARG)$/, 'no-proxy-connection'],
+  [/^UND_ERR_ABORTED$/, 'no-proxy-connection'],
+  // From Node.js 26 on, `fetch` and the undici 6 of Koishi's proxy-agent do not understand each other.
+  [/^UND_ERR_INVALID_ARG$/, 'no-proxy-on-this-node'],
   [/^(HTTPParserError$|UND_ERR_)/, 'invalid-http'],
   [/^Z_/, 'invalid-compression'],
 ] as const satisfies readonly (readonly [codes: RegExp, id: TextId])[]

@@ -19,6 +19,7 @@ export const platform = {
   'file-gone': ['the file is not there any more', '文件已不存在'],
   'file-too-large': ['the platform takes files of at most {size} MB', '平台只接受不超过 {size} MB 的文件'],
   'no-proxy-connection': ['the proxy makes no connection', '代理无法建立连接'],
+  'no-proxy-on-this-node': ['@koishijs/plugin-proxy-agent does not work on this line of Node.js: use Node.js 24', '@koishijs/plugin-proxy-agent 不支持当前的 Node.js 版本：请使用 Node.js 24'],
   'answer-too-late': ['its answer is too late', '应答太迟'],
   'not-a-message-id': ['this is not the ID of a message', '消息的 ID 不正确'],
 

@@ -22,7 +22,7 @@ const texts = new Texts(platform, {
   unproven: [
     'adapter-does-not-say', 'adapter-failed-at-answer', 'adapter-not-ready', 'answer-too-late', 'cannot-encode', 'changed-by-plugin',
     'discord-files-too-large', 'discord-no-history', 'discord-no-look-up', 'file-gone', 'file-too-large', 'http-address-gone',
-    'http-not-recallable', 'item-text', 'no-private-by-id', 'no-proxy-connection', 'not-a-message-id', 'not-one-message',
+    'http-not-recallable', 'item-text', 'no-private-by-id', 'no-proxy-connection', 'no-proxy-on-this-node', 'not-a-message-id', 'not-one-message',
     'only-partly-arrived', 'qq-no-empty-file', 'satori-no-channel', 'unchangeable',
   ],
 })
