@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Config, Subscription } from './config'
 import { deliver, reasonCodes, type Verdict } from './message'
-import { write, type Log } from './texts'
+import { write, type Language, type Log } from './texts'
 
 /** The wait before a new connection, in milliseconds. */
 const reconnectPeriod = 2_000
@@ -16,6 +16,11 @@ const reasons = new Map(Object.entries(ReasonCodes))
 
 /** Has MQTT.js go on without an acknowledgement. */
 const left = new Error('left')
+
+/** What to do about errors, by their codes: those of MQTT 5 and 3.1.1, of TLS and of the system. */
+const advice = [
+  [/^(?:4|5|134|135)$/, 'check-account'], [/^(?:1|132)$/, 'check-version'], [/SELF_SIGNED|UNABLE_TO/, 'check-ca'], [/ECONNRESET|EPROTO|ERR_SSL/, 'check-url'],
+] as const
 
 type Properties = NonNullable<IPublishPacket['properties']>
 
@@ -41,7 +46,7 @@ export class Broker {
   /** Whether all messages of this connection are left from now on, which keeps their order. */
   private leavesAll = false
   private wasConnected = false
-  /** The last reported failure of the connection. */
+  /** The last reported failure of the connection, which a connection without an answer does not report once more. */
   private trouble = ''
 
   /** @throws if the file of the certificate cannot be read */
@@ -69,15 +74,14 @@ export class Broker {
     this.client.on('connect', () => void this.begin())
     this.client.on('close', () => {
       if (this.wasConnected) log.warn('lost', { broker: this.name })
+      else if (!this.trouble) this.fail(write(log.language, 'check-version', { reason: write(log.language, 'silent') }))
       this.wasConnected = false
     })
     this.client.on('disconnect', ({ reasonCode: code = 0 }) => {
       log.warn('ended', { broker: this.name, reason: reasons.get(String(code)) ?? String(code) })
     })
     this.client.on('error', error => {
-      if (error === left || this.trouble === describe(error)) return
-      this.trouble = describe(error)
-      log.warn('failed', { broker: this.name, reason: this.trouble })
+      if (error !== left) this.fail(describe(error, log.language))
     })
   }
 
@@ -85,6 +89,7 @@ export class Broker {
   async end(): Promise<void> {
     clearTimeout(this.retry)
     this.leavesAll = true
+    this.expectClose()
     await this.current
     const timer = setTimeout(() => this.client.stream.destroy(), longestEnd)
     await this.client.endAsync(!this.client.connected)
@@ -98,21 +103,30 @@ export class Broker {
     for (const properties of asked) this.answer(properties, outcomeOf(delivery))
   }
 
+  private fail(reason: string): void {
+    if (this.trouble !== reason) this.log.warn('failed', { broker: this.name, reason })
+    this.trouble = reason
+  }
+
+  /** Keeps an end that is the plugin's own out of the log. */
+  private expectClose(): void {
+    this.wasConnected = false
+    this.trouble = left.message
+  }
+
   private async begin(): Promise<void> {
     clearTimeout(this.retry)
     this.retry = undefined
     this.leavesAll = false
     this.wasConnected = true
     this.trouble = ''
-    const subscribed = await Promise.all([...this.subscriptions].map(async ([subscriptionIdentifier, { topic }]) => {
+    let count = 0
+    await Promise.all([...this.subscriptions].map(async ([subscriptionIdentifier, { topic }]) => (
       // `rh: 2`: no retained messages, which each new session would send once more.
-      const granted = this.client.subscribeAsync(topic, { qos: 1, rh: 2, properties: { subscriptionIdentifier } })
-      return granted.then(() => 1, (error: unknown) => {
-        this.log.warn('not-subscribed', { topic, reason: describe(error) })
-        return 0
-      })
-    }))
-    this.log.info('connected', { broker: this.name, count: subscribed.filter(Boolean).length })
+      this.client.subscribeAsync(topic, { qos: 1, rh: 2, properties: { subscriptionIdentifier } })
+        .then(() => count++, (error: unknown) => this.log.warn('not-subscribed', { topic, reason: describe(error, this.log.language) }))
+    )))
+    this.log.info('connected', { broker: this.name, count })
   }
 
   /** @returns the reason code of the acknowledgement; `undefined` for none */
@@ -150,6 +164,7 @@ export class Broker {
     this.leavesAll ||= isGeneral
     if (this.retry) return
     this.log.warn('left', { topic, seconds: retryDelay, reason })
+    this.expectClose()
     this.retry = setTimeout(() => this.client.stream.end(), retryDelay * 1000)
   }
 
@@ -173,7 +188,7 @@ export class Broker {
       .then(() => this.client.publishAsync(topic, JSON.stringify(outcome), {
         qos: 1, properties: { ...correlationData && { correlationData }, contentType: 'application/json' },
       }))
-      .catch((error: unknown) => this.log.warn('unanswered', { topic, reason: describe(error) }))
+      .catch((error: unknown) => this.log.warn('unanswered', { topic, reason: describe(error, this.log.language) }))
   }
 }
 
@@ -193,8 +208,11 @@ function identify(topic: string): number {
   return createHash('sha256').update(topic).digest().readUInt32BE() % 268_435_455 + 1
 }
 
-/** The errors of a connection to a host with several addresses have no text. */
-function describe(error: unknown): string {
+/** Names an error, and says what to do. Those of a connection to a host with several addresses have no text. */
+function describe(error: unknown, language: Language): string {
   if (!(error instanceof Error)) return typeof error
-  return error.message || ('code' in error ? String(error.code) : error.name)
+  const code = 'code' in error ? String(error.code) : error.name
+  const reason = error.message || code
+  const id = advice.find(([codes]) => codes.test(code))?.[1]
+  return id ? write(language, id, { reason }) : reason
 }

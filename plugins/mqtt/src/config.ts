@@ -29,7 +29,7 @@ export interface Config {
 }
 
 export const Config: Schema<Config> = Schema.object({
-  url: Schema.string().role('link').default('mqtt://127.0.0.1:1883'),
+  url: Schema.string().role('link').pattern(/^(?:mqtt|ws)s?:\/\/./).default('mqtt://127.0.0.1:1883'),
   username: Schema.string(),
   password: Schema.string().role('secret'),
   ca: Schema.string(),

@@ -22,7 +22,12 @@ export function apply(ctx: Context, config: Config): void {
   let isDisposed = false
   ctx.on('ready', async () => {
     await ending.get(session)
-    if (!isDisposed) broker = new Broker(messageRelay, config, new Log(ctx.logger(name), messageRelay.language))
+    const log = new Log(ctx.logger(name), messageRelay.language)
+    try {
+      if (!isDisposed) broker = new Broker(messageRelay, config, log)
+    } catch (error) {
+      log.warn('not-started', { reason: String(error) })
+    }
   })
   ctx.on('message-relay/sent', delivery => broker?.ended(delivery))
   ctx.on('message-relay/failed', delivery => broker?.ended(delivery))

@@ -41,6 +41,7 @@ export async function deliver(relay: MessageRelay, { to, key: keyName }: Subscri
     const isJson = looksLikeJson(message)
     const body = isJson ? parseObject(message.payload, relay) : { msg: readText(message.payload, relay) }
     if (!isJson && !to) throw new Unreadable(write(relay.language, 'no-target'))
+    if (to && ['to', 'group_id', 'user_id'].some(field => Reflect.get(body, field))) throw new Unreadable(write(relay.language, 'two-targets'))
     const written: unknown = message.userProperties?.[keyName] ?? Reflect.get(body, keyName)
     const key = (written ?? undefined) === undefined ? undefined : `${scope}:${typeof written === 'string' ? written : JSON.stringify(written)}`
     const deliveries = await relay.post(body, { ...to && { to }, ...key !== undefined && { key }, wait: 0 })
@@ -52,7 +53,8 @@ export async function deliver(relay: MessageRelay, { to, key: keyName }: Subscri
     return { kind: 'accepted', deliveries }
   } catch (thrown) {
     if (thrown instanceof Unreadable) return { kind: 'refused', code: reasonCodes.payload, error: 'bad-request', reason: thrown.message }
-    if (!isRelayError(thrown)) return { kind: 'refused', code: reasonCodes.unspecified, error: 'internal', reason: describe(thrown) }
+    // The text of an unexpected error may contain a message.
+    if (!isRelayError(thrown)) return { kind: 'refused', code: reasonCodes.unspecified, error: 'internal', reason: thrown instanceof Error ? thrown.name : typeof thrown }
     const { code, said } = thrown
     const reason = said.in(relay.language)
     if (general.has(code) || ofChat.has(code)) return { kind: 'left', isGeneral: general.has(code), error: code, reason }
@@ -83,9 +85,4 @@ function readText(payload: Buffer, { language }: MessageRelay): string {
 /** The class is inside the relay's bundle. */
 function isRelayError(thrown: unknown): thrown is RelayError {
   return thrown instanceof Error && thrown.name === 'RelayError' && 'said' in thrown
-}
-
-/** Names an unexpected error without its text, which may contain a message. */
-function describe(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.name : typeof thrown
 }

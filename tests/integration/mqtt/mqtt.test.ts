@@ -1,10 +1,18 @@
+import { connectAsync } from 'mqtt'
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
+import * as plugin from '../../../plugins/mqtt/src'
 import type { Subscription } from '../../../plugins/mqtt/src/config'
 import { failFiles } from '../../support/data-file'
+import { temporaryFolder } from '../../support/folder'
 import { until } from '../../support/until'
 import { group, other, relayWith, takeOffline, useStored, type StoredRelay } from '../deliveries/support'
-import { Broker, load, mosquitto, type Client } from './support'
+import { Broker, load, mosquitto, openssl, settings, type Client } from './support'
 
 const chat = `group:${group}`
 const patience = 20_000
@@ -47,7 +55,7 @@ describe('messages of a broker', { skip: mosquitto.missing }, () => {
     const refused: [string, unknown, RegExp][] = [
       ['a', '{ no JSON', /begins like JSON/],
       ['a', Buffer.from([0xff]), /not UTF-8/],
-      ['a', { to: chat, msg: 'x' }, /the target is in the path/],
+      ['a', { to: chat, msg: 'x' }, /the subscription has a target/],
       ['a', { text: 'x' }, /msg/],
       ['b', 'a text', /needs a target/],
       ['b', { to: 'nobody', msg: 'x' }, /nobody/],
@@ -158,6 +166,40 @@ describe('messages of a broker', { skip: mosquitto.missing }, () => {
     const broker = await Broker.start(t, ['allow_anonymous false'])
     const config = { subscriptions: [{ topic: 'a', to: chat }], url: `${broker.url}/` }
     void load(t, chinese, broker, config).catch(() => undefined)
-    await logged(/127.0.0.1:\d+：.*[Nn]ot authorized/, chinese)
+    await logged(/127.0.0.1:\d+：.*[Nn]ot authorized：请检查 `username`/, chinese)
+  })
+
+  test('need a broker with MQTT 5, and settings that can be read', async t => {
+    const older = createServer(socket => socket.once('data', () => socket.end())).listen(0, '127.0.0.1')
+    t.after(() => older.close())
+    await once(older, 'listening')
+    const { port } = older.address() as AddressInfo
+    const start = (url: string, ca?: string): ReturnType<typeof relay.app.plugin> => (
+      relay.app.plugin(plugin, settings({ url, ...ca !== undefined && { ca }, subscriptions: [] }))
+    )
+    const forks = [start(`mqtt://127.0.0.1:${port}`), start(`mqtts://localhost:${port}`, '/nowhere.pem')]
+    t.after(() => forks.forEach(fork => fork.dispose()))
+    await logged(/without an answer: the broker must speak MQTT 5/)
+    await logged(/cannot start with these settings: .*nowhere\.pem/)
+    assert.throws(() => plugin.Config({ url: '127.0.0.1:1883', clientId: 'relay-1' } as plugin.Config), /url/)
+  })
+
+  test('come over TLS, from a broker whose authority is known', { skip: openssl.missing }, async t => {
+    const folder = temporaryFolder()
+    const [key, ca] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+    execFileSync(openssl.path('openssl'), [
+      ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost'.split(' '),
+      '-keyout', key, '-out', ca,
+    ], { stdio: 'ignore' })
+    const broker = await Broker.start(t, ['allow_anonymous true', `certfile ${ca}`, `keyfile ${key}`])
+    const url = `mqtts://localhost:${broker.port}`
+    const unknown = relay.app.plugin(plugin, settings({ url, clientId: 'unknown', subscriptions: [] }))
+    t.after(() => unknown.dispose())
+    await logged(/localhost:\d+: self-signed certificate: set `ca`/)
+    await load(t, relay, broker, { url, ca, subscriptions: [{ topic: 'a', to: chat }] })
+    const client = await connectAsync(url, { protocolVersion: 5, ca: readFileSync(ca) })
+    t.after(() => client.endAsync(true))
+    await client.publishAsync('a', 'over TLS', { qos: 1 })
+    await arrive('over TLS')
   })
 })

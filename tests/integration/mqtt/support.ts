@@ -14,6 +14,7 @@ import { DebianPrograms } from '../../support/programs'
 import { until } from '../../support/until'
 
 export const mosquitto = new DebianPrograms('Mosquitto', 'mosquitto', ['mosquitto'])
+export const openssl = new DebianPrograms('OpenSSL', 'openssl', ['openssl'])
 
 /** A Mosquitto that keeps its sessions in a folder, so that it can be started again. */
 export class Broker {
