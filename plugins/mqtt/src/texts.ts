@@ -5,7 +5,7 @@ export type Language = MessageRelay['language']
 
 /** The texts of the plugin, in English and Chinese. */
 const table = {
-  'connected': ['connected to {broker}, subscribed to {count} topics', '已连接 {broker}，订阅了 {count} 个主题'],
+  'connected': ['connected to {broker}, subscriptions: {count}', '已连接 {broker}，订阅了 {count} 个主题'],
   'lost': ['no connection to {broker}; trying again', '与 {broker} 的连接已断开，正在重连'],
   'failed': ['{broker}: {reason}', '{broker}：{reason}'],
   'silent': ['the broker closed the connection without an answer', '服务器没有回应就断开了连接'],

@@ -100,7 +100,7 @@ export async function load(
   const before = logs.length
   const fork = app.plugin(plugin, settings({ url, ...config }))
   t.after(() => fork.dispose())
-  await until('it is connected', () => logs.slice(before).some(line => line.includes('subscribed to')), 30_000)
+  await until('it is connected', () => logs.slice(before).some(line => line.includes('subscriptions: ')), 30_000)
   return fork
 }
 
