@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Config, Subscription } from './config'
 import { deliver, reasonCodes, type Verdict } from './message'
-import { write, type Language, type Log } from './texts'
+import { write, type Log } from './texts'
 
 /** The wait before a new connection, in milliseconds. */
 const reconnectPeriod = 2_000
@@ -46,7 +46,7 @@ export class Broker {
   /** Whether all messages of this connection are left from now on, which keeps their order. */
   private leavesAll = false
   private wasConnected = false
-  /** The last reported failure of the connection, which a connection without an answer does not report once more. */
+  /** The failure reported since the last connection. */
   private trouble = ''
 
   /** @throws if the file of the certificate cannot be read */
@@ -73,6 +73,7 @@ export class Broker {
     }
     this.client.on('connect', () => void this.begin())
     this.client.on('close', () => {
+      if (this.isEnding) return
       if (this.wasConnected) log.warn('lost', { broker: this.name })
       else if (!this.trouble) this.fail(write(log.language, 'check-version', { reason: write(log.language, 'silent') }))
       this.wasConnected = false
@@ -81,7 +82,7 @@ export class Broker {
       log.warn('ended', { broker: this.name, reason: reasons.get(String(code)) ?? String(code) })
     })
     this.client.on('error', error => {
-      if (error !== left) this.fail(describe(error, log.language))
+      if (error !== left) this.fail(this.describe(error))
     })
   }
 
@@ -89,7 +90,6 @@ export class Broker {
   async end(): Promise<void> {
     clearTimeout(this.retry)
     this.leavesAll = true
-    this.expectClose()
     await this.current
     const timer = setTimeout(() => this.client.stream.destroy(), longestEnd)
     await this.client.endAsync(!this.client.connected)
@@ -103,15 +103,23 @@ export class Broker {
     for (const properties of asked) this.answer(properties, outcomeOf(delivery))
   }
 
+  /** Whether the plugin ends the connection itself, now or soon. */
+  private get isEnding(): boolean {
+    return this.leavesAll || this.retry !== undefined
+  }
+
   private fail(reason: string): void {
     if (this.trouble !== reason) this.log.warn('failed', { broker: this.name, reason })
     this.trouble = reason
   }
 
-  /** Keeps an end that is the plugin's own out of the log. */
-  private expectClose(): void {
-    this.wasConnected = false
-    this.trouble = left.message
+  /** Names an error, and says what to do. Those of a connection to a host with several addresses have no text. */
+  private describe(error: unknown): string {
+    if (!(error instanceof Error)) return typeof error
+    const code = 'code' in error ? String(error.code) : error.name
+    const reason = error.message || code
+    const id = advice.find(([codes]) => codes.test(code))?.[1]
+    return id ? write(this.log.language, id, { reason }) : reason
   }
 
   private async begin(): Promise<void> {
@@ -124,7 +132,7 @@ export class Broker {
     await Promise.all([...this.subscriptions].map(async ([subscriptionIdentifier, { topic }]) => (
       // `rh: 2`: no retained messages, which each new session would send once more.
       this.client.subscribeAsync(topic, { qos: 1, rh: 2, properties: { subscriptionIdentifier } })
-        .then(() => count++, (error: unknown) => this.log.warn('not-subscribed', { topic, reason: describe(error, this.log.language) }))
+        .then(() => count++, (error: unknown) => this.log.warn('not-subscribed', { topic, reason: this.describe(error) }))
     )))
     this.log.info('connected', { broker: this.name, count })
   }
@@ -164,7 +172,6 @@ export class Broker {
     this.leavesAll ||= isGeneral
     if (this.retry) return
     this.log.warn('left', { topic, seconds: retryDelay, reason })
-    this.expectClose()
     this.retry = setTimeout(() => this.client.stream.end(), retryDelay * 1000)
   }
 
@@ -188,7 +195,7 @@ export class Broker {
       .then(() => this.client.publishAsync(topic, JSON.stringify(outcome), {
         qos: 1, properties: { ...correlationData && { correlationData }, contentType: 'application/json' },
       }))
-      .catch((error: unknown) => this.log.warn('unanswered', { topic, reason: describe(error, this.log.language) }))
+      .catch((error: unknown) => this.log.warn('unanswered', { topic, reason: this.describe(error) }))
   }
 }
 
@@ -206,13 +213,4 @@ function outcomeOf({ id, target, state, outcome, messageIds, refusal, reason }: 
 /** The identifier of a subscription, which stays the same for a topic, because messages wait at the broker with it. */
 function identify(topic: string): number {
   return createHash('sha256').update(topic).digest().readUInt32BE() % 268_435_455 + 1
-}
-
-/** Names an error, and says what to do. Those of a connection to a host with several addresses have no text. */
-function describe(error: unknown, language: Language): string {
-  if (!(error instanceof Error)) return typeof error
-  const code = 'code' in error ? String(error.code) : error.name
-  const reason = error.message || code
-  const id = advice.find(([codes]) => codes.test(code))?.[1]
-  return id ? write(language, id, { reason }) : reason
 }
