@@ -8,6 +8,7 @@ import { describePlace, type Log } from '../lib/log'
 import { hour } from '../lib/time'
 import { writeAddress } from '../message/target'
 import type { Relay } from '../relay/relay'
+import { languageNamed } from '../texts/language'
 import { say as sayIn } from '../texts/text'
 import type { Request } from './request'
 
@@ -28,9 +29,10 @@ const patience = 24 * hour
 const interval = 1_000
 /** The sources whose senders sign with a secret and take no key in a header or a form of their own. */
 const signing: ReadonlySet<string> = new Set(['github', 'gitea'])
-/** The filters of an address, each with what its value must be. */
-const filters: ReadonlyMap<string, RegExp> = new Map([
-  ['events', /./], ['branch', /./], ['status', /./], ['lang', /^(?:zh(?:-CN)?|en(?:-US)?)$/],
+const isFilled = (value: string): boolean => /./.test(value)
+/** The filters of an address, each with what accepts a value. */
+const filters: ReadonlyMap<string, (value: string) => unknown> = new Map<string, (value: string) => unknown>([
+  ['events', isFilled], ['branch', isFilled], ['status', isFilled], ['lang', languageNamed],
 ])
 
 /** A new address whose first call the chat is to hear of. */
@@ -64,7 +66,7 @@ export class Subscriptions {
     const query = new URLSearchParams()
     for (const word of words) {
       const [, name = '', value = ''] = /^([^=]*)=(.*)$/s.exec(word) ?? []
-      if (!filters.get(name)?.test(value) || query.has(name)) return say('sub.filter', { word, source })
+      if (!filters.get(name)?.(value) || query.has(name)) return say('sub.filter', { word, source })
       query.set(name, value)
     }
     // The active relay would notice the key only later.
