@@ -35,6 +35,7 @@ const isRow = objectOf({ source: isString, at: isNumber, entry: isString })
 export class LastPayloads {
   /** What came since the last write, the newest last; `undefined` if it is too large. A source may post hundreds of times a second. */
   private readonly fresh = new Map<string, Omit<LastPayload, 'source'> | undefined>()
+  /** The store from which all was removed, where nothing is kept. */
   private emptied: Store | undefined
 
   /**
@@ -75,7 +76,7 @@ export class LastPayloads {
         }
         writer.run('DELETE FROM payloads WHERE rowid NOT IN (SELECT rowid FROM payloads ORDER BY rowid DESC LIMIT ?)', maxSources)
       })
-      this.emptied = store
+      if (!this.isKept) this.emptied = store
       this.fresh.clear()
     } catch {
       // The store tells why it cannot write. The next call is another try.
